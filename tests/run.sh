@@ -1,0 +1,111 @@
+#!/bin/sh
+# The test suite: `sh tests/run.sh`; longer campaigns with `sh tests/run.sh --long`.
+#
+# Installs missing Debian packages, builds with gcc and clang, and runs everything that must hold.
+# Prints a line a step with its time, and ends with "N passed, N failed, N skipped".
+set -u
+cd "$(dirname "$0")/.." || exit 1
+long=
+case "${1:-}" in
+"") ;;
+--long) long=1 ;;
+*)
+    echo "usage: sh tests/run.sh [--long]" >&2
+    exit 2
+    ;;
+esac
+
+sh .ci/packages test || exit 1
+
+jobs=$(nproc)
+logs=build/logs
+mkdir -p "$logs"
+passed=0
+failed=0
+skipped=0
+
+# step NAME COMMAND...: runs it, keeps its output in a log, shows the log if it failed.
+step()
+{
+    name=$1
+    shift
+    log=$logs/$(echo "$name" | tr ' /' '--').log
+    begin=$(date +%s)
+    if "$@" >"$log" 2>&1; then
+        outcome=ok
+    else
+        outcome=FAIL
+    fi
+    seconds=$(($(date +%s) - begin))
+    echo "$outcome  $name (${seconds} s)"
+    count_tests "$log"
+    if [ "$outcome" = FAIL ]; then
+        tail -n 80 "$log"
+        [ "$ctest_total" -gt 0 ] || failed=$((failed + 1))
+        return 1
+    fi
+    [ "$ctest_total" -gt 0 ] || passed=$((passed + 1))
+}
+
+# Adds what ctest counted in a log, and shows each test with its time.
+count_tests()
+{
+    ctest_total=$(grep -c -E '^ *[0-9]+/[0-9]+ Test +#' "$1")
+    [ "$ctest_total" -gt 0 ] || return 0
+    grep -E '^ *[0-9]+/[0-9]+ Test +#' "$1"
+    ctest_skipped=$(grep -c -E '^ *[0-9]+/[0-9]+ Test .*\*\*\*Skipped' "$1")
+    ctest_passed=$(grep -c -E '^ *[0-9]+/[0-9]+ Test .* Passed ' "$1")
+    skipped=$((skipped + ctest_skipped))
+    passed=$((passed + ctest_passed))
+    failed=$((failed + ctest_total - ctest_passed - ctest_skipped))
+}
+
+configure_and_build()
+{
+    preset=$1
+    shift
+    cmake --preset "$preset" "$@" && cmake --build --preset "$preset" -j "$jobs"
+}
+
+build_with_clang()
+{
+    CC=clang-14 cmake -S . -B build/clang -G Ninja -DNJ_WERROR=ON &&
+        cmake --build build/clang -j "$jobs"
+}
+
+sources()
+{
+    git ls-files -co --exclude-standard -- '*.c' '*.h' 2>/dev/null || find src include tests examples -name '*.[ch]'
+}
+
+check_format()
+{
+    sources | xargs clang-format-14 --dry-run -Werror
+}
+
+check_tidy()
+{
+    sources | grep -E '^src/.*\.c$' |
+        xargs -P "$jobs" -n 4 clang-tidy-14 --quiet -p build/clang
+}
+
+step "format" check_format
+step "build release (gcc)" configure_and_build release &&
+    step "tests release (gcc)" ctest --preset release
+step "build (clang)" build_with_clang && {
+    step "tests of bits (clang)" ctest --test-dir build/clang --output-on-failure -R '^(kernels|golden)\.'
+    step "clang-tidy" check_tidy
+}
+step "build debug (address, undefined)" configure_and_build debug &&
+    step "tests debug (address, undefined)" ctest --preset debug -LE slow
+step "build thread" configure_and_build thread &&
+    step "tests thread" ctest --preset thread -L threads
+if [ -n "$long" ]; then
+    step "fuzz, long" sh tests/fuzz/run.sh 300
+    step "campaigns" ctest --preset release -C long -L long
+else
+    step "fuzz, short" sh tests/fuzz/run.sh 5
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
