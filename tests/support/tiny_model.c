@@ -44,153 +44,58 @@ struct dims {
     enum storage_order order;
 };
 
+/* clang-format off */
 static const struct dims kinds[TINY_MODEL_COUNT] = {
-    [TINY_MODEL_T5] = {.name = "t5",
-                       .family = FAMILY_K3,
-                       .seed = 5,
-                       .layers = 5,
-                       .full_attention = {4, 5},
-                       .block_size = 2,
-                       .hidden = 96,
-                       .vocab = 256,
-                       .dense = 160,
-                       .kda_heads = 4,
-                       .kda_dim = 32,
-                       .a_log_entries = 32,
-                       .mla_heads = 4,
-                       .q_lora = 48,
-                       .kv_lora = 40,
-                       .nope = 24,
-                       .rope = 8,
-                       .v = 20,
-                       .experts = 8,
-                       .used = 2,
-                       .shared = 2,
-                       .moe = 64,
-                       .latent = 64,
-                       .rms_eps = "1e-05",
-                       .routed_scale = "1.0",
-                       .embed_sigma = 3.0,
-                       .mix_sigma = 0.1,
-                       .qk_gain = 1.0,
-                       .latent_gain = 0.004,
-                       .a_log_low = 0.0,
-                       .a_log_high = 2.75,
-                       .gate_gain = 3.0,
-                       .up_gain = 10.0,
-                       .scale_w1 = 121,
-                       .scale_w2 = 121,
-                       .scale_w3 = 122,
-                       .order = ORDER_NATURAL},
-    [TINY_MODEL_T13] = {.name = "t13",
-                        .family = FAMILY_K3,
-                        .seed = 13,
-                        .layers = 13,
-                        .full_attention = {4, 8, 12, 13},
-                        .block_size = 3,
-                        .hidden = 160,
-                        .vocab = 512,
-                        .dense = 224,
-                        .kda_heads = 4,
-                        .kda_dim = 32,
-                        .a_log_entries = 32,
-                        .mla_heads = 4,
-                        .q_lora = 48,
-                        .kv_lora = 40,
-                        .nope = 24,
-                        .rope = 8,
-                        .v = 20,
-                        .experts = 8,
-                        .used = 3,
-                        .shared = 2,
-                        .moe = 64,
-                        .latent = 96,
-                        .rms_eps = "1e-05",
-                        .routed_scale = "1.0",
-                        .embed_sigma = 4.0,
-                        .mix_sigma = 0.06,
-                        .qk_gain = 1.0,
-                        .latent_gain = 0.004,
-                        .a_log_low = 0.0,
-                        .a_log_high = 2.75,
-                        .gate_gain = 3.0,
-                        .up_gain = 10.0,
-                        .scale_w1 = 121,
-                        .scale_w2 = 121,
-                        .scale_w3 = 122,
-                        .order = ORDER_SHUFFLED_EXPERTS},
-    [TINY_MODEL_T5E] = {.name = "t5e",
-                        .family = FAMILY_K3,
-                        .seed = 29,
-                        .layers = 5,
-                        .full_attention = {2, 5},
-                        .block_size = 3,
-                        .hidden = 88,
-                        .vocab = 200,
-                        .dense = 120,
-                        .kda_heads = 3,
-                        .kda_dim = 40,
-                        .a_log_entries = 7,
-                        .mla_heads = 5,
-                        .q_lora = 44,
-                        .kv_lora = 36,
-                        .nope = 20,
-                        .rope = 12,
-                        .v = 28,
-                        .experts = 10,
-                        .used = 3,
-                        .shared = 1,
-                        .moe = 96,
-                        .latent = 32,
-                        .rms_eps = "0.001",
-                        .routed_scale = "2.0",
-                        .embed_sigma = 3.0,
-                        .mix_sigma = 0.1,
-                        .qk_gain = 0.003,
-                        .latent_gain = 0.004,
-                        .a_log_low = 0.0,
-                        .a_log_high = 2.75,
-                        .gate_gain = 3.0,
-                        .up_gain = 10.0,
-                        .scale_w1 = 121,
-                        .scale_w2 = 133,
-                        .scale_w3 = 97,
-                        .order = ORDER_REVERSED},
-    [TINY_MODEL_KL5] = {.name = "kl5",
-                        .family = FAMILY_LINEAR,
-                        .seed = 48,
-                        .layers = 5,
-                        .full_attention = {2, 5},
-                        .block_size = 0,
-                        .hidden = 80,
-                        .vocab = 224,
-                        .dense = 144,
-                        .kda_heads = 3,
-                        .kda_dim = 32,
-                        .a_log_entries = 3,
-                        .mla_heads = 5,
-                        .q_lora = 0,
-                        .kv_lora = 40,
-                        .nope = 24,
-                        .rope = 8,
-                        .v = 20,
-                        .experts = 12,
-                        .used = 4,
-                        .shared = 1,
-                        .moe = 56,
-                        .latent = 0,
-                        .rms_eps = "1e-05",
-                        .routed_scale = "2.446",
-                        .embed_sigma = 1.0,
-                        .mix_sigma = 0.0,
-                        .qk_gain = 1.0,
-                        .latent_gain = 0.004,
-                        .a_log_low = -2.0,
-                        .a_log_high = 1.0,
-                        .gate_gain = 2.0,
-                        .up_gain = 3.0,
-                        .order = ORDER_NATURAL},
+    [TINY_MODEL_T5] = {
+        .name = "t5", .family = FAMILY_K3, .seed = 5,
+        .layers = 5, .full_attention = {4, 5}, .block_size = 2,
+        .hidden = 96, .vocab = 256, .dense = 160,
+        .kda_heads = 4, .kda_dim = 32, .a_log_entries = 32,
+        .mla_heads = 4, .q_lora = 48, .kv_lora = 40, .nope = 24, .rope = 8, .v = 20,
+        .experts = 8, .used = 2, .shared = 2, .moe = 64, .latent = 64,
+        .rms_eps = "1e-05", .routed_scale = "1.0",
+        .embed_sigma = 3.0, .mix_sigma = 0.1, .qk_gain = 1.0, .latent_gain = 0.004,
+        .a_log_low = 0.0, .a_log_high = 2.75, .gate_gain = 3.0, .up_gain = 10.0,
+        .scale_w1 = 121, .scale_w2 = 121, .scale_w3 = 122, .order = ORDER_NATURAL,
+    },
+    [TINY_MODEL_T13] = {
+        .name = "t13", .family = FAMILY_K3, .seed = 13,
+        .layers = 13, .full_attention = {4, 8, 12, 13}, .block_size = 3,
+        .hidden = 160, .vocab = 512, .dense = 224,
+        .kda_heads = 4, .kda_dim = 32, .a_log_entries = 32,
+        .mla_heads = 4, .q_lora = 48, .kv_lora = 40, .nope = 24, .rope = 8, .v = 20,
+        .experts = 8, .used = 3, .shared = 2, .moe = 64, .latent = 96,
+        .rms_eps = "1e-05", .routed_scale = "1.0",
+        .embed_sigma = 4.0, .mix_sigma = 0.06, .qk_gain = 1.0, .latent_gain = 0.004,
+        .a_log_low = 0.0, .a_log_high = 2.75, .gate_gain = 3.0, .up_gain = 10.0,
+        .scale_w1 = 121, .scale_w2 = 121, .scale_w3 = 122, .order = ORDER_SHUFFLED_EXPERTS,
+    },
+    [TINY_MODEL_T5E] = {
+        .name = "t5e", .family = FAMILY_K3, .seed = 29,
+        .layers = 5, .full_attention = {2, 5}, .block_size = 3,
+        .hidden = 88, .vocab = 200, .dense = 120,
+        .kda_heads = 3, .kda_dim = 40, .a_log_entries = 7,
+        .mla_heads = 5, .q_lora = 44, .kv_lora = 36, .nope = 20, .rope = 12, .v = 28,
+        .experts = 10, .used = 3, .shared = 1, .moe = 96, .latent = 32,
+        .rms_eps = "0.001", .routed_scale = "2.0",
+        .embed_sigma = 3.0, .mix_sigma = 0.1, .qk_gain = 0.003, .latent_gain = 0.004,
+        .a_log_low = 0.0, .a_log_high = 2.75, .gate_gain = 3.0, .up_gain = 10.0,
+        .scale_w1 = 121, .scale_w2 = 133, .scale_w3 = 97, .order = ORDER_REVERSED,
+    },
+    [TINY_MODEL_KL5] = {
+        .name = "kl5", .family = FAMILY_LINEAR, .seed = 48,
+        .layers = 5, .full_attention = {2, 5}, .block_size = 0,
+        .hidden = 80, .vocab = 224, .dense = 144,
+        .kda_heads = 3, .kda_dim = 32, .a_log_entries = 3,
+        .mla_heads = 3, .q_lora = 0, .kv_lora = 40, .nope = 24, .rope = 8, .v = 20,
+        .experts = 12, .used = 4, .shared = 1, .moe = 56, .latent = 0,
+        .rms_eps = "1e-05", .routed_scale = "2.446",
+        .embed_sigma = 1.0, .mix_sigma = 0.0, .qk_gain = 1.0, .latent_gain = 0.004,
+        .a_log_low = -2.0, .a_log_high = 1.0, .gate_gain = 2.0, .up_gain = 3.0,
+        .order = ORDER_NATURAL,
+    },
 };
+/* clang-format on */
 
 enum element_type { TYPE_BF16, TYPE_F32, TYPE_U8 };
 
@@ -253,15 +158,22 @@ static double spread(double gain, uint32_t fan_in)
     return gain * 16.0 / (double)integer_root(256 * fan_in) / HALVES_SIGMA;
 }
 
+/* A name too long for its place would be a mistake in this file. */
+static void join(char out[MAX_NAME], const char *prefix, const char *name)
+{
+    int length = snprintf(out, MAX_NAME, "%s%s", prefix, name);
+    if (length < 0 || length >= MAX_NAME) {
+        abort();
+    }
+}
+
 static struct tensor *add(struct tensor_list *list, const char *prefix, const char *name,
                           enum element_type type, enum source source)
 {
     assert(list->count < MAX_LAYER_TENSORS);
     struct tensor *tensor = &list->items[list->count++];
     memset(tensor, 0, sizeof *tensor);
-    int length = snprintf(tensor->name, sizeof tensor->name, "%s%s", prefix, name);
-    assert(length > 0 && (size_t)length < sizeof tensor->name);
-    (void)length;
+    join(tensor->name, prefix, name);
     tensor->type = type;
     tensor->source = source;
     tensor->head = SIZE_MAX;
@@ -415,12 +327,13 @@ static void add_feed_forward(struct tensor_list *list, const char *prefix,
 static void add_packed(struct tensor_list *list, const char *prefix, const char *name,
                        uint32_t rows, uint32_t columns, uint8_t lowest_scale)
 {
-    struct tensor *codes = add(list, prefix, name, TYPE_U8, SOURCE_CODES);
-    strcat(codes->name, ".weight_packed");
+    char stem[MAX_NAME];
+    join(stem, prefix, name);
+
+    struct tensor *codes = add(list, stem, ".weight_packed", TYPE_U8, SOURCE_CODES);
     set_shape(codes, 2, rows, columns / 2);
 
-    struct tensor *scales = add(list, prefix, name, TYPE_U8, SOURCE_SCALES);
-    strcat(scales->name, ".weight_scale");
+    struct tensor *scales = add(list, stem, ".weight_scale", TYPE_U8, SOURCE_SCALES);
     set_shape(scales, 2, rows, columns / 32);
     scales->offset = lowest_scale;
 }
@@ -451,7 +364,7 @@ static void add_experts(struct tensor_list *list, const char *prefix, const stru
                         uint32_t layer)
 {
     char shared[MAX_NAME];
-    (void)snprintf(shared, sizeof shared, "%.64sshared_experts.", prefix);
+    join(shared, prefix, "shared_experts.");
 
     add_matrix(list, prefix, "gate.weight", dims->experts, dims->hidden, 1.5);
     add_vector(list, prefix, "gate.e_score_correction_bias", TYPE_F32, dims->experts, 0.5);
@@ -497,17 +410,17 @@ static void add_layer(struct tensor_list *list, const struct dims *dims, uint32_
                          "self_attention_res_proj.weight", dims);
         add_residual_mix(list, prefix, "mlp_res_norm.weight", "mlp_res_proj.weight", dims);
     }
-    (void)snprintf(part, sizeof part, "%sself_attn.", prefix);
+    join(part, prefix, "self_attn.");
     if (is_full_attention(dims, layer + 1)) {
         add_latent_attention(list, part, dims);
     } else {
         add_delta_attention(list, part, dims);
     }
     if (layer == 0) {
-        (void)snprintf(part, sizeof part, "%smlp.", prefix);
+        join(part, prefix, "mlp.");
         add_feed_forward(list, part, dims, dims->dense);
     } else {
-        (void)snprintf(part, sizeof part, "%sblock_sparse_moe.", prefix);
+        join(part, prefix, "block_sparse_moe.");
         add_experts(list, part, dims, layer);
     }
 }
