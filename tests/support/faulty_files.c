@@ -1,0 +1,244 @@
+#include "support/faulty_files.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+static void kill_ourselves(void)
+{
+    (void)raise(SIGKILL);
+}
+
+/* Counts the call and says what shall happen to it. */
+static enum faulty_effect begin_call(struct faulty_files *faulty, enum faulty_call call)
+{
+    unsigned long number = ++faulty->n_calls[call];
+    if (call == FAULTY_DATA_SYNC || call == FAULTY_SYNC || call == FAULTY_RENAME) {
+        faulty->n_durable_steps++;
+        if (faulty->n_durable_steps == faulty->kill_at_step) {
+            kill_ourselves();
+        }
+    }
+    const struct faulty_rule *rule = &faulty->rules[call];
+    bool applies = number == rule->at || (rule->for_ever && number > rule->at);
+    if (rule->effect == FAULTY_NONE || !applies) {
+        return FAULTY_NONE;
+    }
+    faulty->fired = true;
+    errno = rule->error_number;
+    return rule->effect;
+}
+
+/* For calls that move no bytes: true when the call fails. */
+static bool call_fails(struct faulty_files *faulty, enum faulty_call call)
+{
+    enum faulty_effect effect = begin_call(faulty, call);
+    if (effect == FAULTY_KILL) {
+        kill_ourselves();
+    }
+    return effect == FAULTY_FAIL;
+}
+
+static size_t half(size_t length_bytes)
+{
+    return length_bytes < 2 ? length_bytes : length_bytes / 2;
+}
+
+static int faulty_open_at(void *context, int directory_fd, const char *name, int flags,
+                          mode_t mode)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_OPEN)) {
+        return -1;
+    }
+    return faulty->below->open_at(faulty->below->context, directory_fd, name, flags, mode);
+}
+
+/* A failing close has released the descriptor all the same, as on Linux. */
+static int faulty_close(void *context, int fd)
+{
+    struct faulty_files *faulty = context;
+    bool fails = call_fails(faulty, FAULTY_CLOSE);
+    int error_number = errno;
+    int result = faulty->below->close(faulty->below->context, fd);
+    if (fails) {
+        errno = error_number;
+        return -1;
+    }
+    return result;
+}
+
+static ssize_t faulty_read_at(void *context, int fd, void *data, size_t length_bytes,
+                              off_t offset)
+{
+    struct faulty_files *faulty = context;
+    switch (begin_call(faulty, FAULTY_READ)) {
+    case FAULTY_FAIL:
+        return -1;
+    case FAULTY_KILL:
+        kill_ourselves();
+        break;
+    case FAULTY_CUT:
+        length_bytes = half(length_bytes);
+        break;
+    case FAULTY_NONE:
+        break;
+    }
+    return faulty->below->read_at(faulty->below->context, fd, data, length_bytes, offset);
+}
+
+static ssize_t faulty_write(void *context, int fd, const void *data, size_t length_bytes)
+{
+    struct faulty_files *faulty = context;
+    const struct nj_file_system *below = faulty->below;
+    switch (begin_call(faulty, FAULTY_WRITE)) {
+    case FAULTY_FAIL:
+        return -1;
+    case FAULTY_KILL:
+        (void)below->write(below->context, fd, data, half(length_bytes)); /* we die anyway */
+        kill_ourselves();
+        break;
+    case FAULTY_CUT:
+        length_bytes = half(length_bytes);
+        break;
+    case FAULTY_NONE:
+        break;
+    }
+    return below->write(below->context, fd, data, length_bytes);
+}
+
+static int faulty_data_sync(void *context, int fd)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_DATA_SYNC)) {
+        return -1;
+    }
+    return faulty->below->data_sync(faulty->below->context, fd);
+}
+
+static int faulty_sync(void *context, int fd)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_SYNC)) {
+        return -1;
+    }
+    return faulty->below->sync(faulty->below->context, fd);
+}
+
+static int faulty_truncate(void *context, int fd, off_t length_bytes)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_TRUNCATE)) {
+        return -1;
+    }
+    return faulty->below->truncate(faulty->below->context, fd, length_bytes);
+}
+
+static int faulty_rename_at(void *context, int from_directory_fd, const char *from,
+                            int to_directory_fd, const char *to)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_RENAME)) {
+        return -1;
+    }
+    return faulty->below->rename_at(faulty->below->context, from_directory_fd, from,
+                                    to_directory_fd, to);
+}
+
+static int faulty_unlink_at(void *context, int directory_fd, const char *name)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_UNLINK)) {
+        return -1;
+    }
+    return faulty->below->unlink_at(faulty->below->context, directory_fd, name);
+}
+
+static int faulty_make_directory_at(void *context, int directory_fd, const char *name,
+                                    mode_t mode)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_MAKE_DIRECTORY)) {
+        return -1;
+    }
+    return faulty->below->make_directory_at(faulty->below->context, directory_fd, name, mode);
+}
+
+static int faulty_status(void *context, int fd, struct stat *status)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_STATUS)) {
+        return -1;
+    }
+    return faulty->below->status(faulty->below->context, fd, status);
+}
+
+void faulty_files_init(struct faulty_files *faulty, const struct nj_file_system *below)
+{
+    *faulty = (struct faulty_files){.below = below};
+    faulty->table = (struct nj_file_system){
+        .context = faulty,
+        .open_at = faulty_open_at,
+        .close = faulty_close,
+        .read_at = faulty_read_at,
+        .write = faulty_write,
+        .data_sync = faulty_data_sync,
+        .sync = faulty_sync,
+        .truncate = faulty_truncate,
+        .rename_at = faulty_rename_at,
+        .unlink_at = faulty_unlink_at,
+        .make_directory_at = faulty_make_directory_at,
+        .status = faulty_status,
+    };
+}
+
+void faulty_files_reset(struct faulty_files *faulty)
+{
+    faulty_files_init(faulty, faulty->below);
+}
+
+static void set_rule(struct faulty_files *faulty, enum faulty_call call,
+                     struct faulty_rule rule)
+{
+    faulty->n_calls[call] = 0;
+    faulty->rules[call] = rule;
+}
+
+void faulty_files_fail(struct faulty_files *faulty, enum faulty_call call, unsigned long at,
+                       int error_number)
+{
+    set_rule(
+        faulty, call,
+        (struct faulty_rule){.effect = FAULTY_FAIL, .at = at, .error_number = error_number});
+}
+
+void faulty_files_fail_for_ever(struct faulty_files *faulty, enum faulty_call call,
+                                unsigned long at, int error_number)
+{
+    set_rule(
+        faulty, call,
+        (struct faulty_rule){
+            .effect = FAULTY_FAIL, .at = at, .for_ever = true, .error_number = error_number});
+}
+
+void faulty_files_cut(struct faulty_files *faulty, enum faulty_call call, unsigned long at)
+{
+    set_rule(faulty, call, (struct faulty_rule){.effect = FAULTY_CUT, .at = at});
+}
+
+void faulty_files_kill_at_call(struct faulty_files *faulty, enum faulty_call call,
+                               unsigned long at)
+{
+    set_rule(faulty, call, (struct faulty_rule){.effect = FAULTY_KILL, .at = at});
+}
+
+void faulty_files_kill_at_step(struct faulty_files *faulty, unsigned long at)
+{
+    faulty->n_durable_steps = 0;
+    faulty->kill_at_step = at;
+}
+
+bool faulty_files_fired(const struct faulty_files *faulty)
+{
+    return faulty->fired;
+}
