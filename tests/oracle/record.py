@@ -2,8 +2,8 @@
 
     python3 record.py MODEL_DIR OUT.json [--prompts PROMPTS.json] [--dense]
 
-Without --prompts the token ids are drawn by counter.  PROMPTS.json is a list of
-{"text": ..., "ids": [...]} (see prompts.py).  --dense keeps the logits of every position of
+Without --prompts the token ids are drawn by counter.  PROMPTS.json has two lists, `sequences`
+and `greedy`, of {"text": ..., "ids": [...]} (see prompts.py).  --dense keeps the logits of every position of
 the short sequences instead of a few.  The format is described in README.md.
 """
 import argparse
@@ -21,7 +21,6 @@ MIN_GAP = 1e-4          # of the logit range, between the two best tokens
 MIN_MARGIN = 1e-5       # between the last chosen and the first rejected expert
 GREEDY_PROMPTS, GREEDY_TOKENS = 20, 64
 SHORT, SHORT_COUNT, LONG = 40, 3, 150
-FEW = 8
 PROBE_VALUES = 4
 PROBE_NAMES = ("attention_input", "attention", "feed_forward_input", "feed_forward", "prefix")
 
@@ -168,7 +167,7 @@ def record(directory, prompts, dense):
     graph = Model(Checkpoint(directory))
     vocab = graph.settings.vocab
     if prompts:
-        sequences = [teacher_forced(graph, prompt, False) for prompt in prompts]
+        sequences = [teacher_forced(graph, prompt, False) for prompt in prompts["sequences"]]
     else:
         sequences = drawn_sequences(graph, vocab, dense)
     positions = sum(len(s["ids"]) for s in sequences)
@@ -177,7 +176,8 @@ def record(directory, prompts, dense):
     return {"model": os.path.basename(os.path.normpath(directory)),
             "latent_norm_eps": LATENT_EPS, "vocab": vocab,
             "config_sha256": digest(directory, "config.json"), "sequences": sequences,
-            "greedy": greedy_entries(graph, prompts or random_prompts(vocab, 3000)),
+            "greedy": greedy_entries(graph, prompts["greedy"] if prompts
+                                     else random_prompts(vocab, 3000)),
             "probe": layer_probe(graph, sequences[0]["ids"])}
 
 

@@ -1,21 +1,20 @@
 """Deliberate errors, one class per trap of kimi-k3.md 8.2, and how far each one shows.
 
-    python3 traps.py DIRECTORY [--seeds N]
+    python3 traps.py DIRECTORY
 
 DIRECTORY receives the tiny models; the table goes to standard output (see TRAPS.md).
 A trap replaces one method of the model, so it makes exactly one error.
 """
+import json
 import os
 import sys
 
 import numpy as np
 
 import checkpoint
-import model
-import philox
 import safetensors
 import tiny_models
-from model import Model, rms, sigmoid, silu, softmax, x_type
+from model import Model, rms, sigmoid, silu, softmax
 
 TRAPS = []
 
@@ -118,6 +117,11 @@ class KeysThenValues(Model):
 
 
 # ---- 6 to 8: experts
+
+def bf16(x):
+    """Round to bf16 and back."""
+    return safetensors.bf16_to_float(safetensors.bf16_from_float(x)).astype(np.float64)
+
 
 @trap("6a", "correction bias in the mixing weights")
 class BiasInWeights(Model):
@@ -550,7 +554,7 @@ class Damaged(checkpoint.Checkpoint):
         return checkpoint.decode_mxfp4(codes, scale)
 
 
-@trap("18a", "nibbles exchanged")
+@trap("18a", "nibbles of a byte exchanged")
 class NibblesSwapped(Damaged):
     def packed(self, codes, scale):
         return super().packed((codes >> 4) | (codes << 4), scale)
@@ -619,26 +623,17 @@ class ExpertsByStride(Damaged):
         return names[slot][len(head):].split(".", 1)[0]
 
 
-def bf16(x):
-    """Round to bf16 and back."""
-    return safetensors.bf16_to_float(safetensors.bf16_from_float(x)).astype(np.float64)
+# ---- measurement on the recorded sequences
 
-
-# ---- measurement
-
-def sequence(kind, number, length=60):
-    """Token ids by counter, no sequence shared between models."""
-    vocab = tiny_models.KINDS[kind].vocab
-    words = philox.words(7000 + number, tiny_models.KINDS[kind].seed, length)
-    return [int(w) % vocab for w in words[:, 0]]
-
-
-def run(maker, directory, ids):
-    """Logits of one trap or of the model itself."""
+def make(maker, directory):
+    """The model with this trap."""
     if isinstance(maker, type) and issubclass(maker, checkpoint.Checkpoint):
-        graph = Model(maker(directory))
-    else:
-        graph = maker(checkpoint.Checkpoint(directory))
+        return Model(maker(directory))
+    return maker(checkpoint.Checkpoint(directory))
+
+
+def run(graph, ids):
+    """Logits of every position; traps in the hand-over are run in several calls."""
     state, out = graph.new_state(), []
     step = getattr(graph, "chunk", len(ids))
     for begin in range(0, len(ids), step):
@@ -646,43 +641,49 @@ def run(maker, directory, ids):
     return np.concatenate(out)
 
 
-def distance(right, wrong):
-    """Largest and median (over positions) logit difference, relative to the range."""
-    if not np.all(np.isfinite(wrong)):
-        return np.inf, np.inf, np.inf
-    per_position = np.abs(right - wrong).max(axis=1) / (right.max() - right.min())
-    moved = np.mean(right.argmax(axis=1) != wrong.argmax(axis=1))
-    return per_position.max(), np.median(per_position), moved
+def distances(graph, golden):
+    """Differences at the recorded logits, and how many argmax moved."""
+    far, moved, total = [], 0, 0
+    for sequence in golden["sequences"]:
+        logits = run(graph, sequence["ids"])
+        if not np.all(np.isfinite(logits)):
+            return None
+        for position, right in sequence["logits"].items():
+            difference = np.abs(logits[int(position)] - np.array(right)).max()
+            far.append(difference / sequence["logit_range"])
+        moved += np.sum(logits.argmax(axis=1) != np.array(sequence["argmax"]))
+        total += len(logits)
+    return max(far), np.median(far), moved / total
 
 
-def measure(kind, directory, maker, ids, right):
+def measure(directory, maker, golden):
     """Table cell of one trap on one model."""
     try:
         with np.errstate(all="ignore"):
-            far, middle, moved = distance(right, run(maker, directory, ids))
-    except (KeyError, ValueError, AttributeError, TypeError):
-        return "-"
-    if not np.isfinite(far):
+            found = distances(make(maker, directory), golden)
+    except (KeyError, AttributeError, TypeError):
+        return "no such part"
+    if found is None:
         return "not finite"
-    if far < 1e-12:
-        return "0"
-    return "%.0e / %.0e / %d %%" % (far, middle, round(100 * moved))
+    if found[0] < 1e-8:
+        return "-"
+    return "%.0e / %.0e / %d %%" % (found[0], found[1], round(100 * found[2]))
 
 
 def main():
     """Print the table."""
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    kinds, cases = list(tiny_models.KINDS), {}
-    for kind in kinds:
+    here, cases = os.path.dirname(os.path.abspath(__file__)), []
+    for kind in tiny_models.KINDS:
         directory = os.path.join(sys.argv[1], kind)
         tiny_models.write(kind, directory)
-        ids = sequence(kind, 0)
-        cases[kind] = directory, ids, run(Model, directory, ids)
-    print("| trap | error | " + " | ".join(k.upper() for k in kinds) + " |")
-    print("|---|---|" + "---|" * len(kinds))
-    for number, text, maker in TRAPS:
-        cells = [measure(kind, cases[kind][0], maker, *cases[kind][1:]) for kind in kinds]
+        with open(os.path.join(here, "..", "golden", kind + ".json")) as source:
+            cases.append((directory, json.load(source)))
+    print("| trap | error | " + " | ".join(k.upper() for k in tiny_models.KINDS) + " |")
+    print("|---|---|" + "---|" * len(cases))
+    for number, text, maker in [("0", "none", Model)] + TRAPS:
+        cells = [measure(directory, maker, golden) for directory, golden in cases]
         print("| %s | %s | %s |" % (number, text, " | ".join(cells)), flush=True)
 
 
