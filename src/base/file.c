@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -291,6 +292,49 @@ enum nj_status nj_file_open_directory(const struct nj_file_system *fs, const cha
     }
     *directory_fd = opened;
     return NJ_OK;
+}
+
+static enum nj_status visit_names(DIR *directory, nj_file_name_visit *visit, void *context,
+                                  struct nj_error *err)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(directory);
+        if (entry == NULL && errno != 0) {
+            return nj_fail(err, NJ_E_IO, "list a directory: %s", strerror(errno));
+        }
+        if (entry == NULL) {
+            return NJ_OK;
+        }
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+            continue;
+        }
+        enum nj_status status = visit(context, entry->d_name, err);
+        if (status != NJ_OK) {
+            return status;
+        }
+    }
+}
+
+enum nj_status nj_file_list(const struct nj_file_system *fs, int directory_fd,
+                            nj_file_name_visit *visit, void *context, struct nj_error *err)
+{
+    /* A descriptor of its own, because reading names moves the position of the one it uses. */
+    int fd = fs->open_at(fs->context, directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return nj_fail(err, nj_status_from_errno(errno, NJ_E_IO), "list a directory: %s",
+                       strerror(errno));
+    }
+    DIR *directory = fdopendir(fd);
+    if (directory == NULL) {
+        enum nj_status status = nj_fail(err, nj_status_from_errno(errno, NJ_E_IO),
+                                        "list a directory: %s", strerror(errno));
+        (void)fs->close(fs->context, fd); /* nothing was written through it */
+        return status;
+    }
+    enum nj_status status = visit_names(directory, visit, context, err);
+    (void)closedir(directory); /* nothing was written through it */
+    return status;
 }
 
 /* --- reading --- */

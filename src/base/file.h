@@ -55,6 +55,14 @@ enum nj_status nj_file_open_append(const struct nj_file_system *fs, int director
 enum nj_status nj_file_open_directory(const struct nj_file_system *fs, const char *path,
                                       bool create, int *directory_fd, struct nj_error *err);
 
+typedef enum nj_status nj_file_name_visit(void *context, const char *name,
+                                          struct nj_error *err);
+
+/* Visits each name in the directory but "." and "..", in no particular order. A status from
+ * `visit` ends it. */
+enum nj_status nj_file_list(const struct nj_file_system *fs, int directory_fd,
+                            nj_file_name_visit *visit, void *context, struct nj_error *err);
+
 enum nj_status nj_file_length(const struct nj_file_system *fs, int fd, uint64_t *length_bytes,
                               struct nj_error *err);
 
