@@ -1,0 +1,26 @@
+/* What a body of the stream must do: the calls behind stream.h, which only stream.c makes.
+ *
+ * stream.c has checked the extents and the record numbers and counts the pins, so a body may
+ * rely on both.
+ */
+#ifndef NJ_STREAM_BODY_H
+#define NJ_STREAM_BODY_H
+
+#include "stream/stream.h"
+
+struct nj_stream_body {
+    void *state;
+    void (*close)(void *state); /* releases the state; nothing is pinned any more */
+    void (*want)(void *state, const uint32_t *records, uint32_t n_records);
+    enum nj_status (*pin)(void *state, uint32_t record, struct nj_pinned *pinned,
+                          struct nj_error *err);
+    void (*unpin)(void *state, uint32_t record);
+    uint64_t (*read_bytes)(const void *state);
+};
+
+/* Everything is read into one block of memory when the stream is opened (memory.c). On success
+ * the caller owns `*body`. */
+enum nj_status nj_stream_memory_open(const struct nj_stream_options *options,
+                                     struct nj_stream_body *body, struct nj_error *err);
+
+#endif
