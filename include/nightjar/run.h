@@ -1,0 +1,85 @@
+/* Runs a job file to a result file, here and now; the same call continues a run that was
+ * stopped or killed.
+ *
+ *     struct nj_run_options options = {.job_path = "jobs/capitals.yaml"};
+ *     struct nj_run_report report;
+ *     struct nj_error error;
+ *     if (nj_run_file(&options, &report, &error) != NJ_OK) { ... error.text ... }
+ *
+ * Results are in `report.output_directory`/results.jsonl (docs/formats/results.md). They depend
+ * on the job, the model and the numerics version only.
+ *
+ * Threads: a run belongs to the calling thread; several may run in different folders.
+ */
+#ifndef NIGHTJAR_RUN_H
+#define NIGHTJAR_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nightjar/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What to do with a run folder that belongs to another job, model or numerics version. */
+enum nj_run_mode {
+    NJ_RUN_CONTINUE, /* refuse, naming what changed */
+    NJ_RUN_RESTART,  /* keep finished items that are the same, do all others anew */
+    NJ_RUN_FRESH     /* move it aside to DIR.1, DIR.2, ... and begin an empty one */
+};
+
+/* Zero means the default everywhere; only job_path is required. */
+struct nj_run_options {
+    const char *job_path;         /* YAML */
+    const char *model_path;       /* NULL: the job's `model` */
+    const char *output_directory; /* NULL: the job's `output.dir`/NAME, else results/NAME */
+    enum nj_run_mode mode;
+
+    /* None of these changes a byte of the results. */
+    const char *cpu_level;  /* "auto" (default), "scalar", "avx2", "avx512" */
+    uint32_t n_threads;     /* 0: one per CPU */
+    uint32_t batch;         /* items under way at once; 0: 16 */
+    uint32_t prefill_chunk; /* prompt rows of one item in one sweep; 0: as many as fit */
+    uint64_t memory_bytes;  /* ceiling for weights and states; 0: no ceiling */
+
+    double latent_norm_eps; /* 0: the job's, else the model's */
+
+    void *context;
+    /* Asked before each sweep; true ends the run there with NJ_E_STOPPED. NULL: never. */
+    bool (*should_stop)(void *context);
+};
+
+enum { NJ_RUN_PATH_BYTES = 4096 };
+
+struct nj_run_report {
+    char output_directory[NJ_RUN_PATH_BYTES];
+    uint64_t n_items;
+    uint64_t n_items_ok;     /* of all runs of this folder */
+    uint64_t n_items_failed; /* ditto */
+    uint64_t n_items_kept;   /* finished by earlier runs */
+    uint64_t n_items_resumed;
+    uint64_t n_tokens_generated; /* by this run */
+    uint64_t n_tokens_restored;  /* chosen by earlier runs, of items under way */
+    uint64_t n_prompt_tokens;    /* of the items that this run began */
+    uint64_t n_sweeps;
+    uint64_t n_rows;
+    uint64_t weight_bytes_read;
+    uint64_t elapsed_ns;
+};
+
+/* NJ_OK every item is done (see n_items_failed); also when all were done before.
+ * NJ_E_STOPPED by should_stop; the same call continues. NJ_E_INPUT the job file or an item is
+ * wrong; NJ_E_STATE another job, model or numerics version, or another process in the folder;
+ * NJ_E_NOT_FOUND, NJ_E_WEIGHTS the model; NJ_E_BUDGET memory or disk is too small;
+ * NJ_E_STORAGE a write or sync failed; NJ_E_PERMISSION, NJ_E_IO, NJ_E_MEMORY,
+ * NJ_E_UNSUPPORTED, NJ_E_USAGE. The report is filled in as far as the run came. */
+enum nj_status nj_run_file(const struct nj_run_options *options, struct nj_run_report *report,
+                           struct nj_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

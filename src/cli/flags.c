@@ -1,0 +1,134 @@
+#include "cli/flags.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static const struct nj_flag *find(const struct nj_flag *flags, size_t n_flags,
+                                  struct nj_text name)
+{
+    for (size_t i = 0; i < n_flags; i++) {
+        if (nj_text_equals(name, flags[i].name)) {
+            return &flags[i];
+        }
+    }
+    return NULL;
+}
+
+static enum nj_status unknown(const struct nj_flag *flags, size_t n_flags, struct nj_text name,
+                              struct nj_error *err)
+{
+    const char *nearest = NULL;
+    unsigned best = 4;
+    for (size_t i = 0; i < n_flags; i++) {
+        unsigned distance = nj_text_distance(name, nj_text_from(flags[i].name), best);
+        if (distance < best) {
+            best = distance;
+            nearest = flags[i].name;
+        }
+    }
+    int length = (int)name.length_bytes;
+    if (nearest != NULL) {
+        return nj_fail(err, NJ_E_USAGE, "no flag %.*s, did you mean %s?", length, name.data,
+                       nearest);
+    }
+    return nj_fail(err, NJ_E_USAGE, "no flag %.*s; --help lists them", length, name.data);
+}
+
+static enum nj_status set_count(const struct nj_flag *flag, const char *text,
+                                struct nj_error *err)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 ||
+        value > UINT32_MAX) {
+        return nj_fail(err, NJ_E_USAGE, "%s %s: a whole number from 1 is wanted", flag->name,
+                       text);
+    }
+    *(uint32_t *)flag->value = (uint32_t)value;
+    return NJ_OK;
+}
+
+static enum nj_status set_number(const struct nj_flag *flag, const char *text,
+                                 struct nj_error *err)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value) || value <= 0.0) {
+        return nj_fail(err, NJ_E_USAGE, "%s %s: a number above 0 is wanted", flag->name, text);
+    }
+    *(double *)flag->value = value;
+    return NJ_OK;
+}
+
+static enum nj_status set(const struct nj_flag *flag, const char *text, struct nj_error *err)
+{
+    switch (flag->kind) {
+    case NJ_FLAG_TEXT:
+        if (text[0] == '\0') {
+            return nj_fail(err, NJ_E_USAGE, "%s: an empty value", flag->name);
+        }
+        *(const char **)flag->value = text;
+        return NJ_OK;
+    case NJ_FLAG_COUNT:
+        return set_count(flag, text, err);
+    case NJ_FLAG_NUMBER:
+        return set_number(flag, text, err);
+    case NJ_FLAG_SWITCH:
+        break;
+    }
+    return nj_fail(err, NJ_E_USAGE, "%s takes no value", flag->name);
+}
+
+/* Handles the flag at argv[*at], and moves past its value if that stands apart. */
+static enum nj_status parse_flag(int argc, char **argv, int *at, const struct nj_flag *flags,
+                                 size_t n_flags, struct nj_error *err)
+{
+    const char *argument = argv[*at];
+    const char *equals = strchr(argument, '=');
+    struct nj_text name = nj_text_from(argument);
+    if (equals != NULL) {
+        name.length_bytes = (size_t)(equals - argument);
+    }
+    const struct nj_flag *flag = find(flags, n_flags, name);
+    if (flag == NULL) {
+        return unknown(flags, n_flags, name, err);
+    }
+    if (equals != NULL) {
+        return set(flag, equals + 1, err);
+    }
+    if (flag->kind == NJ_FLAG_SWITCH) {
+        *(bool *)flag->value = true;
+        return NJ_OK;
+    }
+    if (*at + 1 >= argc) {
+        return nj_fail(err, NJ_E_USAGE, "%s needs a value", flag->name);
+    }
+    *at += 1;
+    return set(flag, argv[*at], err);
+}
+
+enum nj_status nj_flags_parse(int argc, char **argv, const struct nj_flag *flags,
+                              size_t n_flags, int *n_files, struct nj_error *err)
+{
+    int n_kept = 0;
+    bool may_be_flag = true;
+    for (int at = 0; at < argc; at++) {
+        if (may_be_flag && strcmp(argv[at], "--") == 0) {
+            may_be_flag = false;
+        } else if (may_be_flag && argv[at][0] == '-' && argv[at][1] != '\0') {
+            enum nj_status status = parse_flag(argc, argv, &at, flags, n_flags, err);
+            if (status != NJ_OK) {
+                return status;
+            }
+        } else {
+            argv[n_kept++] = argv[at];
+        }
+    }
+    *n_files = n_kept;
+    return NJ_OK;
+}

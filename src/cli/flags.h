@@ -1,0 +1,29 @@
+/* Flags of a verb, from a table: `--name VALUE` or `--name=VALUE`, anywhere among the files. */
+#ifndef NJ_CLI_FLAGS_H
+#define NJ_CLI_FLAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum nj_flag_kind {
+    NJ_FLAG_SWITCH, /* bool, no value */
+    NJ_FLAG_TEXT,   /* const char * */
+    NJ_FLAG_COUNT,  /* uint32_t, at least 1 */
+    NJ_FLAG_NUMBER  /* double, above 0 */
+};
+
+struct nj_flag {
+    const char *name; /* with its dashes */
+    enum nj_flag_kind kind;
+    void *value; /* of the kind's type; untouched when the flag is absent */
+};
+
+/* Fills in the flags and moves what is not one to the front of `argv`; "--" ends flags.
+ * NJ_E_USAGE names the flag, and the nearest known one. */
+enum nj_status nj_flags_parse(int argc, char **argv, const struct nj_flag *flags,
+                              size_t n_flags, int *n_files, struct nj_error *err);
+
+#endif

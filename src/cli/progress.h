@@ -1,0 +1,51 @@
+/* What a person sees of a run, on stderr: one updating line on a terminal, else a plain line
+ * every 30 s or per cent.
+ *
+ * Only work of this process counts for speed and time left, never what earlier runs did.
+ */
+#ifndef NJ_CLI_PROGRESS_H
+#define NJ_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "job/event.h"
+#include "nightjar/run.h"
+
+/* Visible so that it can live in its caller; its fields are its own. */
+struct nj_progress {
+    FILE *file;
+    bool is_terminal;
+    struct nj_clock clock;
+    uint64_t began_ns;
+    uint64_t shown_ns;
+    uint64_t items_shown;
+    uint64_t n_items;
+    uint64_t n_items_done;
+    uint64_t n_items_failed;
+    uint64_t n_tokens;      /* chosen by this process */
+    uint64_t n_tokens_open; /* chosen so far for items that are not done */
+    uint64_t n_measured;    /* items that ended in this process: their lengths */
+    double length_sum;
+    double length_square_sum;
+    bool has_line; /* an unfinished line is on the terminal */
+};
+
+void nj_progress_init(struct nj_progress *progress, FILE *file, bool is_terminal,
+                      struct nj_clock clock);
+
+void nj_progress_event(struct nj_progress *progress, const struct nj_event *event);
+
+/* Ends the updating line, so that something else can be printed. */
+void nj_progress_end_line(struct nj_progress *progress);
+
+/* Seconds left, as a range; false until 20 s and 50 tokens are there and an item has ended. */
+bool nj_progress_time_left(const struct nj_progress *progress, double *low_s, double *high_s);
+
+/* "12 s", "4 min", "2 h 10 min". */
+void nj_progress_format_time(double seconds, char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,73 @@
+#include "cli/signals.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/exit_code.h"
+
+struct nj_signals {
+    pthread_t watcher;
+    sigset_t watched;
+    sigset_t mask_before;
+    atomic_int received; /* written by the watcher, read by anyone */
+};
+
+static void *watch(void *context)
+{
+    static const char goodbye[] = "\nnightjar: stopped at once; the same command continues\n";
+    struct nj_signals *signals = context;
+    for (;;) {
+        int number = 0;
+        if (sigwait(&signals->watched, &number) != 0) {
+            continue;
+        }
+        if (atomic_load(&signals->received) != 0) {
+            ssize_t n_written = write(STDERR_FILENO, goodbye, sizeof goodbye - 1);
+            (void)n_written; /* nobody is left to be told */
+            _exit(NJ_EXIT_STOPPED);
+        }
+        atomic_store(&signals->received, number);
+    }
+    return NULL;
+}
+
+enum nj_status nj_signals_create(struct nj_signals **signals, struct nj_error *err)
+{
+    struct nj_signals *created = calloc(1, sizeof *created);
+    if (created == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "watch for signals: out of memory");
+    }
+    (void)signal(SIGPIPE, SIG_IGN); /* cannot fail for a known signal */
+    (void)sigemptyset(&created->watched);
+    (void)sigaddset(&created->watched, SIGINT);
+    (void)sigaddset(&created->watched, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &created->watched, &created->mask_before);
+    int failure = pthread_create(&created->watcher, NULL, watch, created);
+    if (failure != 0) {
+        (void)pthread_sigmask(SIG_SETMASK, &created->mask_before, NULL);
+        free(created);
+        return nj_fail(err, NJ_E_MEMORY, "watch for signals: %s", strerror(failure));
+    }
+    *signals = created;
+    return NJ_OK;
+}
+
+void nj_signals_destroy(struct nj_signals *signals)
+{
+    if (signals == NULL) {
+        return;
+    }
+    (void)pthread_cancel(signals->watcher); /* sigwait is where it can be cancelled */
+    (void)pthread_join(signals->watcher, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &signals->mask_before, NULL);
+    free(signals);
+}
+
+int nj_signals_received(const struct nj_signals *signals)
+{
+    return atomic_load(&signals->received);
+}

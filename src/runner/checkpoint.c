@@ -1,0 +1,145 @@
+#include "runner/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vector.h"
+#include "runner/result_log.h"
+
+void nj_checkpoint_deinit(struct nj_checkpoint *checkpoint)
+{
+    nj_json_writer_deinit(&checkpoint->line);
+    free(checkpoint->buffer);
+    checkpoint->buffer = NULL;
+    checkpoint->buffer_capacity = 0;
+}
+
+static enum nj_status reserve(struct nj_checkpoint *checkpoint, size_t n_bytes,
+                              struct nj_error *err)
+{
+    return nj_vector_reserve(&checkpoint->buffer, &checkpoint->buffer_capacity, 1, n_bytes,
+                             err);
+}
+
+static struct nj_token_entry entry_of(const struct nj_step_event *event)
+{
+    const struct nj_slot *slot = nj_sequence_owner(event->sequence);
+    return (struct nj_token_entry){.item_index = slot->item.index,
+                                   .item_tag = nj_item_tag(&slot->digest),
+                                   .position = event->position,
+                                   .token = event->token,
+                                   .logprob = event->logprob};
+}
+
+enum nj_status nj_checkpoint_tokens(struct nj_checkpoint *checkpoint,
+                                    const struct nj_step_event *events, uint32_t n_events,
+                                    struct nj_error *err)
+{
+    enum nj_status status = reserve(checkpoint, (size_t)n_events * NJ_TOKEN_ENTRY_BYTES, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    size_t n_bytes = 0;
+    for (uint32_t i = 0; i < n_events; i++) {
+        if (events[i].type == NJ_STEP_TOKEN) {
+            struct nj_token_entry entry = entry_of(&events[i]);
+            n_bytes += nj_token_entries_encode(&entry, 1, checkpoint->buffer + n_bytes);
+        }
+    }
+    if (n_bytes == 0) {
+        return NJ_OK;
+    }
+    struct nj_bytes payload = {.data = checkpoint->buffer, .length_bytes = n_bytes};
+    status = nj_log_file_append(checkpoint->tokens, NJ_TOKEN_RECORD_SWEEP, payload, NULL, err);
+    return status == NJ_OK ? nj_log_file_sync(checkpoint->tokens, err) : status;
+}
+
+static bool is_finished(const struct nj_slot *slot)
+{
+    return slot->sequence != NULL && nj_sequence_finish(slot->sequence) != NJ_FINISH_NONE;
+}
+
+static enum nj_status append_result(struct nj_checkpoint *checkpoint,
+                                    const struct nj_slot *slot, struct nj_error *err)
+{
+    struct nj_result_record result = {.item_index = slot->item.index,
+                                      .is_ok = nj_slot_is_ok(slot),
+                                      .item_digest = slot->digest};
+    nj_json_writer_reset(&checkpoint->line);
+    enum nj_status status =
+        nj_slot_write_result(slot, checkpoint->has_text, &checkpoint->line, err);
+    if (status == NJ_OK) {
+        status = nj_json_finish(&checkpoint->line, &result.line, err);
+    }
+    if (status == NJ_OK) {
+        status = reserve(checkpoint, NJ_RESULT_PREFIX_BYTES + result.line.length_bytes, err);
+    }
+    if (status != NJ_OK) {
+        return status;
+    }
+    uint64_t offset = 0;
+    nj_result_record_encode(&result, checkpoint->buffer);
+    struct nj_bytes payload = {.data = checkpoint->buffer,
+                               .length_bytes =
+                                   NJ_RESULT_PREFIX_BYTES + result.line.length_bytes};
+    status =
+        nj_log_file_append(checkpoint->results, NJ_RESULT_RECORD_ITEM, payload, &offset, err);
+    if (status == NJ_OK) {
+        nj_ledger_set_done(checkpoint->ledger, slot->item.index, result.is_ok,
+                           offset + NJ_RESULT_PREFIX_BYTES, (uint32_t)result.line.length_bytes);
+    }
+    return status;
+}
+
+/* The line that was just logged, for those who follow live.jsonl. */
+static enum nj_status show_result(struct nj_checkpoint *checkpoint, const struct nj_slot *slot,
+                                  struct nj_error *err)
+{
+    struct nj_text line;
+    nj_json_writer_reset(&checkpoint->line);
+    enum nj_status status =
+        nj_slot_write_result(slot, checkpoint->has_text, &checkpoint->line, err);
+    if (status == NJ_OK) {
+        nj_json_write_newline(&checkpoint->line);
+        status = nj_json_finish(&checkpoint->line, &line, err);
+    }
+    if (status != NJ_OK) {
+        return status;
+    }
+    struct nj_bytes bytes = {.data = (const uint8_t *)line.data,
+                             .length_bytes = line.length_bytes};
+    return nj_file_append(checkpoint->fs, checkpoint->live_fd, bytes, "live.jsonl", err);
+}
+
+static enum nj_status mark_done(struct nj_checkpoint *checkpoint, const struct nj_slot *slot,
+                                struct nj_error *err)
+{
+    enum nj_status status = show_result(checkpoint, slot, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    const struct nj_run_host *host = checkpoint->host;
+    return host->item_done(host->context, slot->item.index, 0, nj_slot_is_ok(slot), err);
+}
+
+enum nj_status nj_checkpoint_results(struct nj_checkpoint *checkpoint,
+                                     const struct nj_slot *slots, uint32_t n_slots,
+                                     struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    for (uint32_t i = 0; i < n_slots && status == NJ_OK; i++) {
+        if (is_finished(&slots[i])) {
+            status = append_result(checkpoint, &slots[i], err);
+        }
+    }
+    if (status == NJ_OK) {
+        status = nj_log_file_sync(checkpoint->results, err);
+    }
+    for (uint32_t i = 0; i < n_slots && status == NJ_OK; i++) {
+        if (is_finished(&slots[i])) {
+            status = mark_done(checkpoint, &slots[i], err);
+        }
+    }
+    const struct nj_run_host *host = checkpoint->host;
+    return status == NJ_OK ? host->commit(host->context, err) : status;
+}

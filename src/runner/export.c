@@ -1,0 +1,159 @@
+#include "runner/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vector.h"
+#include "runner/pending_file.h"
+
+/* results.log, opened for reading lines at known places. */
+struct line_reader {
+    const struct nj_file_system *fs;
+    int fd;
+    uint8_t *line;
+    size_t capacity_bytes;
+};
+
+static void close_reader(struct line_reader *reader)
+{
+    (void)reader->fs->close(reader->fs->context, reader->fd); /* only read from */
+    free(reader->line);
+}
+
+/* Copies one result line, and a newline, to the file. */
+static enum nj_status copy_line(struct line_reader *reader, const struct nj_ledger_item *item,
+                                struct nj_pending_file *file, struct nj_error *err)
+{
+    enum nj_status status = nj_vector_reserve(&reader->line, &reader->capacity_bytes, 1,
+                                              (size_t)item->line_bytes + 1, err);
+    if (status == NJ_OK) {
+        status = nj_file_read_exactly(reader->fs, reader->fd, reader->line, item->line_bytes,
+                                      item->line_offset, "results.log", err);
+    }
+    if (status != NJ_OK) {
+        return status;
+    }
+    reader->line[item->line_bytes] = '\n';
+    struct nj_bytes bytes = {.data = reader->line,
+                             .length_bytes = (size_t)item->line_bytes + 1};
+    return nj_pending_file_append(file, bytes, err);
+}
+
+enum selection { ALL_ITEMS, FAILED_ITEMS };
+
+static enum nj_status export_in_order(struct line_reader *reader, int directory_fd,
+                                      const char *name, const struct nj_ledger *ledger,
+                                      enum selection selection, struct nj_digest *sha256,
+                                      struct nj_error *err)
+{
+    struct nj_pending_file file;
+    enum nj_status status = nj_pending_file_begin(&file, reader->fs, directory_fd, name, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    for (uint64_t i = 0; i < ledger->n_items && status == NJ_OK; i++) {
+        uint8_t state = ledger->items[i].state;
+        if (state == NJ_ITEM_FAILED || (state == NJ_ITEM_OK && selection == ALL_ITEMS)) {
+            status = copy_line(reader, &ledger->items[i], &file, err);
+        }
+    }
+    if (status != NJ_OK) {
+        nj_pending_file_abandon(&file);
+        return status;
+    }
+    return nj_pending_file_commit(&file, sha256, err);
+}
+
+enum nj_status nj_export_results(const struct nj_file_system *fs, int directory_fd,
+                                 const struct nj_ledger *ledger, struct nj_digest *sha256,
+                                 struct nj_error *err)
+{
+    struct line_reader reader = {.fs = fs};
+    enum nj_status status = nj_file_open_read(fs, directory_fd, "results.log", &reader.fd, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    if (ledger->n_failed > 0) {
+        status = export_in_order(&reader, directory_fd, "errors.jsonl", ledger, FAILED_ITEMS,
+                                 NULL, err);
+    }
+    if (status == NJ_OK) {
+        status = export_in_order(&reader, directory_fd, "results.jsonl", ledger, ALL_ITEMS,
+                                 sha256, err);
+    }
+    close_reader(&reader);
+    return status;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct nj_ledger_item *first = *(const struct nj_ledger_item *const *)a;
+    const struct nj_ledger_item *second = *(const struct nj_ledger_item *const *)b;
+    return (first->line_offset > second->line_offset) -
+           (first->line_offset < second->line_offset);
+}
+
+/* Items done, in the order in which they were. Caller frees `*order`. */
+static enum nj_status completion_order(const struct nj_ledger *ledger,
+                                       const struct nj_ledger_item ***order, size_t *n_done,
+                                       struct nj_error *err)
+{
+    size_t n = 0;
+    const struct nj_ledger_item **items =
+        calloc(ledger->n_ok + ledger->n_failed + 1, sizeof *items);
+    if (items == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "order finished items: out of memory");
+    }
+    for (uint64_t i = 0; i < ledger->n_items; i++) {
+        if (ledger->items[i].state != NJ_ITEM_OPEN) {
+            items[n++] = &ledger->items[i];
+        }
+    }
+    qsort(items, n, sizeof *items, compare_places);
+    *order = items;
+    *n_done = n;
+    return NJ_OK;
+}
+
+static enum nj_status rewrite_live(struct line_reader *reader, int directory_fd,
+                                   const struct nj_ledger *ledger, struct nj_error *err)
+{
+    const struct nj_ledger_item **order = NULL;
+    size_t n_done = 0;
+    struct nj_pending_file file;
+    enum nj_status status = completion_order(ledger, &order, &n_done, err);
+    if (status == NJ_OK) {
+        status = nj_pending_file_begin(&file, reader->fs, directory_fd, "live.jsonl", err);
+    }
+    if (status != NJ_OK) {
+        goto out;
+    }
+    for (size_t i = 0; i < n_done && status == NJ_OK; i++) {
+        status = copy_line(reader, order[i], &file, err);
+    }
+    if (status == NJ_OK) {
+        status = nj_pending_file_commit(&file, NULL, err);
+    } else {
+        nj_pending_file_abandon(&file);
+    }
+out:
+    free(order);
+    return status;
+}
+
+enum nj_status nj_export_live(const struct nj_file_system *fs, int directory_fd,
+                              const struct nj_ledger *ledger, int *live_fd,
+                              struct nj_error *err)
+{
+    struct line_reader reader = {.fs = fs};
+    uint64_t length_bytes = 0;
+    enum nj_status status = nj_file_open_read(fs, directory_fd, "results.log", &reader.fd, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    status = rewrite_live(&reader, directory_fd, ledger, err);
+    close_reader(&reader);
+    return status == NJ_OK ? nj_file_open_append(fs, directory_fd, "live.jsonl", live_fd,
+                                                 &length_bytes, err)
+                           : status;
+}

@@ -1,0 +1,25 @@
+/* Derives the files that people read from results.log: results.jsonl and errors.jsonl in input
+ * order, by one rename each, and live.jsonl in completion order.
+ *
+ * Threads: one owner.
+ */
+#ifndef NJ_RUNNER_EXPORT_H
+#define NJ_RUNNER_EXPORT_H
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "runner/ledger.h"
+
+/* Writes results.jsonl (every item that is done) and, when any failed, errors.jsonl. */
+enum nj_status nj_export_results(const struct nj_file_system *fs, int directory_fd,
+                                 const struct nj_ledger *ledger, struct nj_digest *sha256,
+                                 struct nj_error *err);
+
+/* Writes live.jsonl anew and opens it for appending: an earlier run may have died inside a
+ * line, or before it. */
+enum nj_status nj_export_live(const struct nj_file_system *fs, int directory_fd,
+                              const struct nj_ledger *ledger, int *live_fd,
+                              struct nj_error *err);
+
+#endif

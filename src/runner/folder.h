@@ -1,0 +1,36 @@
+/* The run folder: opened, locked for life, the files in it by name.
+ *
+ * Layout: docs/formats/run-folder.md. Everything is created 0600 in a 0700 folder.
+ *
+ * Threads: one owner.
+ */
+#ifndef NJ_RUNNER_FOLDER_H
+#define NJ_RUNNER_FOLDER_H
+
+#include <stdbool.h>
+
+#include "base/file.h"
+#include "base/status.h"
+
+enum { NJ_FOLDER_PATH_LIMIT_BYTES = 4096 };
+
+struct nj_run_folder {
+    const struct nj_file_system *fs;
+    char path[NJ_FOLDER_PATH_LIMIT_BYTES];
+    int directory_fd;
+    int lock_fd;
+    bool is_open;
+};
+
+bool nj_run_folder_exists(const struct nj_file_system *fs, const char *path);
+
+/* Creates the folder if absent and takes its lock. NJ_E_STATE another process works in it. */
+enum nj_status nj_run_folder_open(struct nj_run_folder *folder, const struct nj_file_system *fs,
+                                  const char *path, struct nj_error *err);
+void nj_run_folder_close(struct nj_run_folder *folder);
+
+/* Moves the folder, which is open, aside to the first free of PATH.1, PATH.2, ..., and opens an
+ * empty one in its place. Nothing is deleted. */
+enum nj_status nj_run_folder_move_aside(struct nj_run_folder *folder, struct nj_error *err);
+
+#endif

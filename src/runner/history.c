@@ -1,0 +1,144 @@
+#include "runner/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/vector.h"
+
+void nj_history_deinit(struct nj_history *history)
+{
+    free(history->turns);
+    free(history->is_marked);
+    memset(history, 0, sizeof *history);
+}
+
+enum nj_status nj_history_add(struct nj_history *history, const struct nj_journal_entry *entry,
+                              struct nj_error *err)
+{
+    enum nj_status status =
+        nj_vector_reserve(&history->turns, &history->turns_capacity, sizeof *history->turns,
+                          history->n_turns + 1, err);
+    if (status == NJ_OK) {
+        history->turns[history->n_turns++] = *entry;
+    }
+    return status;
+}
+
+static enum nj_status mark(struct nj_history *history, uint64_t item_index,
+                           struct nj_error *err)
+{
+    if (item_index >= history->identity.n_items) {
+        return NJ_OK; /* of a longer job that was here before */
+    }
+    enum nj_status status = nj_vector_reserve(&history->is_marked, &history->marked_capacity, 1,
+                                              item_index + 1, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    while (history->n_marked <= item_index) {
+        history->is_marked[history->n_marked++] = 0;
+    }
+    history->is_marked[item_index] = 1;
+    return NJ_OK;
+}
+
+enum nj_status nj_history_visit(void *context, const struct nj_record *record,
+                                struct nj_error *err)
+{
+    struct nj_history *history = context;
+    struct nj_journal_entry entry;
+    bool is_known = false;
+    enum nj_status status = nj_journal_decode(record, &entry, &is_known, err);
+    if (status != NJ_OK || !is_known) {
+        return status;
+    }
+    switch (entry.type) {
+    case NJ_JOURNAL_IDENTITY:
+        history->has_identity = true;
+        history->identity = entry.identity;
+        history->n_marked = 0; /* marks were about the items of the job before */
+        return NJ_OK;
+    case NJ_JOURNAL_DONE:
+        return mark(history, entry.item_index, err);
+    case NJ_JOURNAL_STARTED:
+    case NJ_JOURNAL_STOPPED:
+    case NJ_JOURNAL_FINISHED:
+        return nj_history_add(history, &entry, err);
+    case NJ_JOURNAL_CLAIMED:
+        break;
+    }
+    return NJ_OK;
+}
+
+bool nj_history_is_finished(const struct nj_history *history)
+{
+    return history->n_turns > 0 &&
+           history->turns[history->n_turns - 1].type == NJ_JOURNAL_FINISHED;
+}
+
+bool nj_history_is_marked(const struct nj_history *history, uint64_t item_index)
+{
+    return item_index < history->n_marked && history->is_marked[item_index] != 0;
+}
+
+static const char *turn_name(enum nj_journal_type type)
+{
+    switch (type) {
+    case NJ_JOURNAL_STARTED:
+        return "started";
+    case NJ_JOURNAL_STOPPED:
+        return "stopped";
+    default:
+        return "finished";
+    }
+}
+
+static void write_time(struct nj_json_writer *writer, int64_t unix_ms)
+{
+    char text[NJ_CLOCK_TEXT_BYTES];
+    nj_json_key(writer, "time");
+    nj_json_write_string(writer, nj_clock_format(unix_ms, text));
+    nj_json_key(writer, "time_unix_ms");
+    nj_json_write_integer(writer, unix_ms);
+}
+
+static void write_interruption(struct nj_json_writer *writer)
+{
+    nj_json_begin_object(writer);
+    nj_json_key(writer, "event");
+    nj_json_write_string(writer, "interrupted");
+    nj_json_key(writer, "reason");
+    nj_json_write_string(writer, "ended without a word: killed, crashed or lost power");
+    nj_json_end_object(writer);
+}
+
+static void write_turn(struct nj_json_writer *writer, const struct nj_journal_entry *turn)
+{
+    nj_json_begin_object(writer);
+    nj_json_key(writer, "event");
+    nj_json_write_string(writer, turn_name(turn->type));
+    write_time(writer, turn->unix_ms);
+    nj_json_key(writer, "items_done");
+    nj_json_write_unsigned(writer, turn->n_items_done);
+    nj_json_key(writer, "items_under_way");
+    nj_json_write_unsigned(writer, turn->n_items_under_way);
+    if (turn->type == NJ_JOURNAL_STARTED) {
+        nj_json_key(writer, "tokens_restored");
+        nj_json_write_unsigned(writer, turn->n_tokens_restored);
+    }
+    nj_json_end_object(writer);
+}
+
+void nj_history_write(const struct nj_history *history, struct nj_json_writer *writer)
+{
+    nj_json_begin_array(writer);
+    for (size_t i = 0; i < history->n_turns; i++) {
+        bool was_running = i > 0 && history->turns[i - 1].type == NJ_JOURNAL_STARTED;
+        if (was_running && history->turns[i].type == NJ_JOURNAL_STARTED) {
+            write_interruption(writer);
+        }
+        write_turn(writer, &history->turns[i]);
+    }
+    nj_json_end_array(writer);
+}

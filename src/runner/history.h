@@ -1,0 +1,47 @@
+/* What the journal says about earlier runs of a folder.
+ *
+ * Threads: one owner.
+ */
+#ifndef NJ_RUNNER_HISTORY_H
+#define NJ_RUNNER_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "format/record_log.h"
+#include "runner/journal.h"
+#include "runner/ledger.h"
+
+/* Zeroed is the history of a new folder. */
+struct nj_history {
+    bool has_identity;
+    struct nj_run_identity identity; /* the latest */
+    struct nj_journal_entry *turns;  /* started, stopped and finished, in order */
+    size_t n_turns;
+    size_t turns_capacity;
+    uint8_t *is_marked; /* by item index: the journal says done */
+    size_t n_marked;
+    size_t marked_capacity;
+};
+
+void nj_history_deinit(struct nj_history *history);
+
+/* A nj_record_visit over journal.log; the context is the history. */
+enum nj_status nj_history_visit(void *history, const struct nj_record *record,
+                                struct nj_error *err);
+
+bool nj_history_is_finished(const struct nj_history *history);
+bool nj_history_is_marked(const struct nj_history *history, uint64_t item_index);
+
+/* Notes a turn that was just written to the journal. */
+enum nj_status nj_history_add(struct nj_history *history, const struct nj_journal_entry *entry,
+                              struct nj_error *err);
+
+/* Writes an array of turns for the manifest. A start without an end before the next one was a
+ * kill or a crash, and is told as an interruption. */
+void nj_history_write(const struct nj_history *history, struct nj_json_writer *writer);
+
+#endif

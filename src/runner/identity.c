@@ -1,0 +1,102 @@
+#include "runner/identity.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool digests_equal(const struct nj_digest *a, const struct nj_digest *b)
+{
+    return memcmp(a->bytes, b->bytes, NJ_DIGEST_BYTES) == 0;
+}
+
+static bool floats_equal(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+bool nj_run_identity_equal(const struct nj_run_identity *a, const struct nj_run_identity *b)
+{
+    return digests_equal(&a->model, &b->model) && a->numerics_version == b->numerics_version &&
+           floats_equal(a->latent_norm_eps, b->latent_norm_eps) && a->job_seed == b->job_seed &&
+           a->n_items == b->n_items && digests_equal(&a->items, &b->items) &&
+           digests_equal(&a->spec, &b->spec) && digests_equal(&a->rows, &b->rows);
+}
+
+static enum nj_status refuse(const char *folder_path, const char *what, struct nj_error *err)
+{
+    return nj_fail(
+        err, NJ_E_STATE,
+        "%s holds a run with another %s. --restart keeps the finished items that are "
+        "still the same and does all others anew, --fresh moves the old run aside and "
+        "begins again, --out DIR leaves it alone",
+        folder_path, what);
+}
+
+enum nj_status nj_run_identity_check(const struct nj_run_identity *earlier,
+                                     const struct nj_run_identity *now,
+                                     const struct nj_digest *items_before,
+                                     const char *folder_path, struct nj_error *err)
+{
+    if (!digests_equal(&earlier->model, &now->model)) {
+        return refuse(folder_path, "model (its fingerprint differs)", err);
+    }
+    if (earlier->numerics_version != now->numerics_version) {
+        return refuse(folder_path, "numerics version (nightjar computes other bits now)", err);
+    }
+    if (!floats_equal(earlier->latent_norm_eps, now->latent_norm_eps)) {
+        return refuse(folder_path, "latent_norm_eps", err);
+    }
+    if (earlier->job_seed != now->job_seed) {
+        return refuse(folder_path, "job_seed", err);
+    }
+    if (earlier->n_items > now->n_items) {
+        return refuse(folder_path, "job (it had more items)", err);
+    }
+    if (!digests_equal(&earlier->items, items_before)) {
+        return refuse(folder_path, "job (prompts, ids, variables or sampling differ)", err);
+    }
+    return NJ_OK;
+}
+
+static enum nj_status add_file(struct nj_digest_stream *stream, const struct nj_file_system *fs,
+                               int fd, const char *path, struct nj_error *err)
+{
+    enum { CHUNK_BYTES = 64 * 1024 };
+    uint64_t length_bytes = 0;
+    uint8_t *chunk = malloc(CHUNK_BYTES);
+    if (chunk == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "digest of %s: out of memory", path);
+    }
+    enum nj_status status = nj_file_length(fs, fd, &length_bytes, err);
+    for (uint64_t offset = 0; offset < length_bytes && status == NJ_OK; offset += CHUNK_BYTES) {
+        uint64_t n_left = length_bytes - offset;
+        size_t n_bytes = n_left < CHUNK_BYTES ? (size_t)n_left : CHUNK_BYTES;
+        status = nj_file_read_exactly(fs, fd, chunk, n_bytes, offset, path, err);
+        if (status == NJ_OK) {
+            nj_digest_stream_add(stream, chunk, n_bytes);
+        }
+    }
+    free(chunk);
+    return status;
+}
+
+enum nj_status nj_file_digest(const struct nj_file_system *fs, const char *path,
+                              struct nj_digest *digest, struct nj_error *err)
+{
+    int fd = -1;
+    struct nj_digest_stream *stream = NULL;
+    enum nj_status status = nj_file_open_read(fs, AT_FDCWD, path, &fd, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    status = nj_digest_stream_create(&stream, err);
+    if (status == NJ_OK) {
+        status = add_file(stream, fs, fd, path, err);
+    }
+    if (status == NJ_OK) {
+        status = nj_digest_stream_finish(stream, digest, err);
+    }
+    nj_digest_stream_destroy(stream);
+    (void)fs->close(fs->context, fd); /* only read from */
+    return status;
+}

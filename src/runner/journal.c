@@ -1,0 +1,107 @@
+#include "runner/journal.h"
+
+#include <string.h>
+
+static void write_digest(struct nj_byte_writer *writer, const struct nj_digest *digest)
+{
+    nj_write_span(writer,
+                  (struct nj_bytes){.data = digest->bytes, .length_bytes = NJ_DIGEST_BYTES});
+}
+
+static void read_digest(struct nj_byte_reader *reader, struct nj_digest *digest)
+{
+    struct nj_bytes bytes = nj_read_span(reader, NJ_DIGEST_BYTES);
+    if (bytes.length_bytes == NJ_DIGEST_BYTES) {
+        memcpy(digest->bytes, bytes.data, NJ_DIGEST_BYTES);
+    }
+}
+
+static void write_identity(struct nj_byte_writer *writer,
+                           const struct nj_run_identity *identity)
+{
+    write_digest(writer, &identity->model);
+    nj_write_u32(writer, identity->numerics_version);
+    nj_write_f32(writer, identity->latent_norm_eps);
+    nj_write_u64(writer, identity->job_seed);
+    nj_write_u64(writer, identity->n_items);
+    write_digest(writer, &identity->items);
+    write_digest(writer, &identity->spec);
+    write_digest(writer, &identity->rows);
+}
+
+static void read_identity(struct nj_byte_reader *reader, struct nj_run_identity *identity)
+{
+    read_digest(reader, &identity->model);
+    identity->numerics_version = nj_read_u32(reader);
+    identity->latent_norm_eps = nj_read_f32(reader);
+    identity->job_seed = nj_read_u64(reader);
+    identity->n_items = nj_read_u64(reader);
+    read_digest(reader, &identity->items);
+    read_digest(reader, &identity->spec);
+    read_digest(reader, &identity->rows);
+}
+
+enum nj_status nj_journal_append(struct nj_log_file *journal,
+                                 const struct nj_journal_entry *entry, struct nj_error *err)
+{
+    uint8_t payload[NJ_JOURNAL_ENTRY_LIMIT_BYTES];
+    struct nj_byte_writer writer;
+    nj_byte_writer_init(&writer, payload, sizeof payload);
+    switch (entry->type) {
+    case NJ_JOURNAL_IDENTITY:
+        write_identity(&writer, &entry->identity);
+        break;
+    case NJ_JOURNAL_CLAIMED:
+    case NJ_JOURNAL_DONE:
+        nj_write_u64(&writer, entry->item_index);
+        nj_write_u32(&writer, entry->sample);
+        nj_write_u32(&writer, entry->is_ok ? 1 : 0);
+        break;
+    case NJ_JOURNAL_STARTED:
+    case NJ_JOURNAL_STOPPED:
+    case NJ_JOURNAL_FINISHED:
+        nj_write_u64(&writer, (uint64_t)entry->unix_ms);
+        nj_write_u64(&writer, entry->n_items_done);
+        nj_write_u64(&writer, entry->n_items_under_way);
+        nj_write_u64(&writer, entry->n_tokens_restored);
+        break;
+    }
+    struct nj_bytes bytes = {.data = payload, .length_bytes = writer.offset};
+    return nj_log_file_append(journal, entry->type, bytes, NULL, err);
+}
+
+enum nj_status nj_journal_decode(const struct nj_record *record, struct nj_journal_entry *entry,
+                                 bool *is_known, struct nj_error *err)
+{
+    struct nj_byte_reader reader;
+    nj_byte_reader_init(&reader, record->payload);
+    *entry = (struct nj_journal_entry){.type = (enum nj_journal_type)record->type};
+    *is_known = true;
+    switch (entry->type) {
+    case NJ_JOURNAL_IDENTITY:
+        read_identity(&reader, &entry->identity);
+        break;
+    case NJ_JOURNAL_CLAIMED:
+    case NJ_JOURNAL_DONE:
+        entry->item_index = nj_read_u64(&reader);
+        entry->sample = nj_read_u32(&reader);
+        entry->is_ok = nj_read_u32(&reader) == 1;
+        break;
+    case NJ_JOURNAL_STARTED:
+    case NJ_JOURNAL_STOPPED:
+    case NJ_JOURNAL_FINISHED:
+        entry->unix_ms = (int64_t)nj_read_u64(&reader);
+        entry->n_items_done = nj_read_u64(&reader);
+        entry->n_items_under_way = nj_read_u64(&reader);
+        entry->n_tokens_restored = nj_read_u64(&reader);
+        break;
+    default:
+        *is_known = false;
+    }
+    if (reader.failed) {
+        return nj_fail(
+            err, NJ_E_STATE, "journal.log, record %llu at %llu: verifies, but is too short",
+            (unsigned long long)record->sequence, (unsigned long long)record->offset_bytes);
+    }
+    return NJ_OK;
+}

@@ -1,0 +1,65 @@
+/* journal.log: what a run without a daemon knows about itself.
+ *
+ * It says what was asked for (`identity`), which items were claimed and which are done, and
+ * when the run was started, stopped and finished. Everything else that is durable exists only
+ * as far as the journal or the results log says so.
+ *
+ * File: docs/formats/run-folder.md.
+ */
+#ifndef NJ_RUNNER_JOURNAL_H
+#define NJ_RUNNER_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/status.h"
+#include "format/record_log.h"
+#include "runner/log_file.h"
+
+enum { NJ_JOURNAL_VERSION = 1, NJ_JOURNAL_KIND = 'J' | 'O' << 8 | 'U' << 16 | 'R' << 24 };
+
+enum nj_journal_type {
+    NJ_JOURNAL_IDENTITY = 1, /* what was asked; a later one replaces it */
+    NJ_JOURNAL_STARTED = 2,  /* a process took the run up */
+    NJ_JOURNAL_CLAIMED = 3,  /* an item joined the batch */
+    NJ_JOURNAL_DONE = 4,     /* its result is in results.log */
+    NJ_JOURNAL_STOPPED = 5,  /* asked to stop, everything synced */
+    NJ_JOURNAL_FINISHED = 6  /* every item done, results.jsonl written */
+};
+
+/* Everything that decides a result, field by field, so that a change can be named. */
+struct nj_run_identity {
+    struct nj_digest model; /* fingerprint */
+    uint32_t numerics_version;
+    float latent_norm_eps; /* in force */
+    uint64_t job_seed;
+    uint64_t n_items;
+    struct nj_digest items; /* chained over the items' digests in input order */
+    struct nj_digest spec;  /* SHA-256 of the job file, for the manifest only */
+    struct nj_digest rows;  /* SHA-256 of the row file, zeros without one, ditto */
+};
+
+/* Fields that a type does not use are zero. */
+struct nj_journal_entry {
+    enum nj_journal_type type;
+    struct nj_run_identity identity;
+    uint64_t item_index;
+    uint32_t sample;
+    bool is_ok;
+    int64_t unix_ms;            /* started, stopped, finished */
+    uint64_t n_items_done;      /* ditto */
+    uint64_t n_items_under_way; /* started, stopped */
+    uint64_t n_tokens_restored; /* started */
+};
+
+enum { NJ_JOURNAL_ENTRY_LIMIT_BYTES = 160 };
+
+enum nj_status nj_journal_append(struct nj_log_file *journal,
+                                 const struct nj_journal_entry *entry, struct nj_error *err);
+
+/* `*is_known` false for a record type that this version does not know. */
+enum nj_status nj_journal_decode(const struct nj_record *record, struct nj_journal_entry *entry,
+                                 bool *is_known, struct nj_error *err);
+
+#endif

@@ -1,0 +1,175 @@
+#include "runner/loop.h"
+
+#include <string.h>
+
+enum {
+    /* What an item may write besides its ids: two lines, two frames, an estimate. */
+    ITEM_OVERHEAD_BYTES = 8 * 1024,
+    /* Of one id: its entry in the token log and its text, twice. */
+    TOKEN_BYTES = NJ_TOKEN_ENTRY_BYTES + 2 * 16
+};
+
+static void tell(struct nj_loop *loop, struct nj_event *event)
+{
+    const struct nj_ledger *ledger = loop->checkpoint->ledger;
+    event->unix_ms = loop->clock.unix_ms(loop->clock.context);
+    event->n_items = ledger->n_items;
+    event->n_items_done = ledger->n_ok + ledger->n_failed;
+    event->n_items_failed = ledger->n_failed;
+    event->n_items_kept = loop->n_items_kept;
+    loop->host->event(loop->host->context, event);
+}
+
+static void tell_item(struct nj_loop *loop, enum nj_event_type type, const struct nj_slot *slot)
+{
+    size_t n_chosen = 0;
+    (void)nj_sequence_chosen(slot->sequence, &n_chosen);
+    struct nj_event event = {.type = type,
+                             .item_index = slot->item.index,
+                             .item_id = slot->item.id,
+                             .n_tokens_restored = slot->n_restored,
+                             .n_prompt_tokens = slot->prompt.n_ids,
+                             .n_output_tokens = n_chosen};
+    if (type == NJ_EVENT_ITEM_DONE) {
+        event.text = nj_text_from(nj_slot_finish_reason(slot));
+    }
+    tell(loop, &event);
+}
+
+static struct nj_slot *free_slot(struct nj_loop *loop)
+{
+    for (uint32_t i = 0; i < loop->n_slots; i++) {
+        if (loop->slots[i].sequence == NULL) {
+            return &loop->slots[i];
+        }
+    }
+    return NULL;
+}
+
+static enum nj_status begin_item(struct nj_loop *loop, struct nj_slot *slot, uint64_t index,
+                                 struct nj_error *err)
+{
+    enum nj_status status = nj_slot_begin(slot, &loop->supply, index, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    uint64_t n_bytes =
+        ITEM_OVERHEAD_BYTES + (uint64_t)slot->item.sampling->max_tokens * TOKEN_BYTES;
+    status = loop->host->reserve(loop->host->context, n_bytes, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    loop->counts.n_prompt += slot->prompt.n_ids;
+    loop->counts.n_restored += slot->n_restored;
+    loop->counts.n_resumed += slot->n_restored > 0 ? 1 : 0;
+    tell_item(loop, slot->n_restored > 0 ? NJ_EVENT_ITEM_RESUMED : NJ_EVENT_ITEM_STARTED, slot);
+    return NJ_OK;
+}
+
+/* Items join only here, between sweeps. */
+static enum nj_status fill_slots(struct nj_loop *loop, struct nj_error *err)
+{
+    struct nj_slot *slot = NULL;
+    while ((slot = free_slot(loop)) != NULL) {
+        uint64_t index = 0;
+        bool has_item = false;
+        enum nj_status status = loop->host->claim(loop->host->context, &index, &has_item, err);
+        if (status != NJ_OK || !has_item) {
+            return status;
+        }
+        status = begin_item(loop, slot, index, err);
+        if (status != NJ_OK) {
+            return status;
+        }
+    }
+    return NJ_OK;
+}
+
+static void tell_tokens(struct nj_loop *loop, uint32_t n_events)
+{
+    for (uint32_t i = 0; i < n_events; i++) {
+        if (loop->events[i].type == NJ_STEP_TOKEN) {
+            const struct nj_slot *slot = nj_sequence_owner(loop->events[i].sequence);
+            struct nj_event event = {.type = NJ_EVENT_TOKEN,
+                                     .item_index = slot->item.index,
+                                     .item_id = slot->item.id,
+                                     .token = loop->events[i].token};
+            loop->counts.n_generated++;
+            tell(loop, &event);
+        }
+    }
+}
+
+static void tell_sweep(struct nj_loop *loop, uint32_t n_events, uint64_t began_ns)
+{
+    struct nj_event event = {.type = NJ_EVENT_SWEEP_DONE,
+                             .n_running = nj_generator_count(loop->supply.generator),
+                             .n_output_tokens = loop->counts.n_generated,
+                             .n_prompt_tokens = loop->counts.n_prompt,
+                             .n_tokens_restored = loop->counts.n_restored,
+                             .sweep_ns =
+                                 loop->clock.monotonic_ns(loop->clock.context) - began_ns};
+    for (uint32_t i = 0; i < n_events; i++) {
+        event.n_rows += loop->events[i].n_rows;
+    }
+    loop->counts.n_sweeps++;
+    tell(loop, &event);
+}
+
+static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
+{
+    uint32_t n_events = 0;
+    uint64_t began_ns = loop->clock.monotonic_ns(loop->clock.context);
+    enum nj_status status =
+        nj_generator_step(loop->supply.generator, loop->events, &n_events, err);
+    if (status == NJ_OK) {
+        status = nj_checkpoint_tokens(loop->checkpoint, loop->events, n_events, err);
+    }
+    if (status == NJ_OK) {
+        tell_tokens(loop, n_events);
+        tell_sweep(loop, n_events, began_ns);
+    }
+    return status;
+}
+
+static enum nj_status finish_items(struct nj_loop *loop, struct nj_error *err)
+{
+    enum nj_status status =
+        nj_checkpoint_results(loop->checkpoint, loop->slots, loop->n_slots, err);
+    for (uint32_t i = 0; i < loop->n_slots && status == NJ_OK; i++) {
+        struct nj_slot *slot = &loop->slots[i];
+        if (slot->sequence != NULL && nj_sequence_finish(slot->sequence) != NJ_FINISH_NONE) {
+            tell_item(loop, NJ_EVENT_ITEM_DONE, slot);
+            nj_slot_end(slot, loop->supply.generator);
+        }
+    }
+    return status;
+}
+
+static void end_all(struct nj_loop *loop)
+{
+    for (uint32_t i = 0; i < loop->n_slots; i++) {
+        nj_slot_end(&loop->slots[i], loop->supply.generator);
+    }
+}
+
+enum nj_status nj_loop_run(struct nj_loop *loop, struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    while (status == NJ_OK) {
+        status = fill_slots(loop, err);
+        if (status != NJ_OK || nj_generator_count(loop->supply.generator) == 0) {
+            break;
+        }
+        if (loop->host->poll(loop->host->context) == NJ_RUN_DRAIN) {
+            loop->was_stopped = true;
+            break;
+        }
+        status = sweep(loop, err);
+        if (status == NJ_OK) {
+            status = finish_items(loop, err);
+        }
+    }
+    end_all(loop);
+    return status;
+}

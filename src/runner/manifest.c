@@ -1,0 +1,99 @@
+#include "runner/manifest.h"
+
+#include "base/json.h"
+#include "nightjar/model.h"
+
+static void write_unsigned(struct nj_json_writer *writer, const char *key, uint64_t value)
+{
+    nj_json_key(writer, key);
+    nj_json_write_unsigned(writer, value);
+}
+
+static void write_string(struct nj_json_writer *writer, const char *key, const char *value)
+{
+    nj_json_key(writer, key);
+    if (value != NULL) {
+        nj_json_write_string(writer, value);
+    } else {
+        nj_json_write_null(writer);
+    }
+}
+
+static void write_digest(struct nj_json_writer *writer, const char *key,
+                         const struct nj_digest *digest)
+{
+    char hex[NJ_DIGEST_HEX_BYTES];
+    nj_digest_to_hex(digest, hex);
+    write_string(writer, key, hex);
+}
+
+static void write_reproducible(const struct nj_manifest *manifest,
+                               struct nj_json_writer *writer)
+{
+    const struct nj_run_identity *identity = manifest->identity;
+    nj_json_key(writer, "reproducible");
+    nj_json_begin_object(writer);
+    nj_json_key(writer, "name");
+    nj_json_write_text(writer, manifest->spec->name);
+    write_digest(writer, "job_file_sha256", &identity->spec);
+    nj_json_key(writer, "rows_sha256");
+    if (manifest->spec->rows.path != NULL) {
+        char hex[NJ_DIGEST_HEX_BYTES];
+        nj_digest_to_hex(&identity->rows, hex);
+        nj_json_write_string(writer, hex);
+    } else {
+        nj_json_write_null(writer);
+    }
+    write_digest(writer, "items_sha256", &identity->items);
+    write_unsigned(writer, "items", identity->n_items);
+    write_unsigned(writer, "job_seed", identity->job_seed);
+    write_digest(writer, "model_fingerprint", &identity->model);
+    write_unsigned(writer, "numerics_version", identity->numerics_version);
+    nj_json_key(writer, "latent_norm_eps");
+    nj_json_write_number(writer, (double)identity->latent_norm_eps);
+    write_unsigned(writer, "items_ok", manifest->ledger->n_ok);
+    write_unsigned(writer, "items_failed", manifest->ledger->n_failed);
+    write_digest(writer, "results_sha256", &manifest->results);
+    nj_json_end_object(writer);
+}
+
+/* Of the process that wrote the manifest; none of it changes a byte of the results. */
+static void write_engine(const struct nj_manifest *manifest, struct nj_json_writer *writer)
+{
+    nj_json_key(writer, "engine");
+    nj_json_begin_object(writer);
+    write_string(writer, "version", NJ_VERSION);
+    write_string(writer, "compiler", __VERSION__);
+    write_string(writer, "cpu_level", manifest->cpu_level);
+    write_unsigned(writer, "threads", manifest->options->n_threads);
+    write_unsigned(writer, "batch", manifest->options->batch);
+    write_unsigned(writer, "prefill_chunk", manifest->options->prefill_chunk);
+    write_string(writer, "job_file", manifest->spec->source_path);
+    write_string(writer, "model_path", manifest->model_path);
+    nj_json_end_object(writer);
+}
+
+enum nj_status nj_manifest_write(const struct nj_manifest *manifest,
+                                 const struct nj_file_system *fs, int directory_fd,
+                                 struct nj_error *err)
+{
+    struct nj_json_writer writer;
+    struct nj_text text;
+    nj_json_writer_init(&writer);
+    nj_json_begin_object(&writer);
+    write_unsigned(&writer, "manifest", 1);
+    write_reproducible(manifest, &writer);
+    write_engine(manifest, &writer);
+    nj_json_key(&writer, "history");
+    nj_history_write(manifest->history, &writer);
+    nj_json_end_object(&writer);
+    nj_json_write_newline(&writer);
+    enum nj_status status = nj_json_finish(&writer, &text, err);
+    if (status == NJ_OK) {
+        struct nj_bytes bytes = {.data = (const uint8_t *)text.data,
+                                 .length_bytes = text.length_bytes};
+        status = nj_file_replace(fs, directory_fd, "manifest.json", bytes, err);
+    }
+    nj_json_writer_deinit(&writer);
+    return status;
+}

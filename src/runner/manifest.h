@@ -1,0 +1,38 @@
+/* manifest.json: what produced these results, and the history of the run.
+ *
+ * Its `reproducible` section holds only what decides bytes: two runs of the same job with the
+ * same model have the same section, whatever machine, speed and interruptions they had.
+ *
+ * File: docs/formats/run-folder.md.
+ */
+#ifndef NJ_RUNNER_MANIFEST_H
+#define NJ_RUNNER_MANIFEST_H
+
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "job/spec.h"
+#include "nightjar/run.h"
+#include "runner/history.h"
+#include "runner/journal.h"
+#include "runner/ledger.h"
+
+/* Borrowed. */
+struct nj_manifest {
+    const struct nj_job_spec *spec;
+    const struct nj_run_identity *identity;
+    const struct nj_ledger *ledger;
+    const struct nj_history *history;
+    const struct nj_run_options *options;
+    const char *model_path;
+    const char *cpu_level;    /* that the last run computed with; NULL when it had no work */
+    struct nj_digest results; /* SHA-256 of results.jsonl */
+};
+
+enum nj_status nj_manifest_write(const struct nj_manifest *manifest,
+                                 const struct nj_file_system *fs, int directory_fd,
+                                 struct nj_error *err);
+
+#endif

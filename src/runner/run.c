@@ -1,0 +1,474 @@
+#include "runner/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "generate/generator.h"
+#include "model/model.h"
+#include "runner/export.h"
+#include "runner/folder.h"
+#include "runner/history.h"
+#include "runner/identity.h"
+#include "runner/loop.h"
+#include "runner/manifest.h"
+#include "runner/paths.h"
+#include "runner/resume.h"
+#include "runner/survey.h"
+
+enum { DEFAULT_BATCH = NJ_DEFAULT_SEQUENCES, DEFAULT_MAX_ROWS = 256 };
+
+/* Everything a run holds. Zeroed is empty; nj_run_job releases it in one place. */
+struct run {
+    const struct nj_run_environment *environment;
+    const struct nj_job_spec *spec;
+    struct nj_bytes job_file;
+    const struct nj_run_options *options;
+    struct nj_run_report *report;
+
+    char model_path[NJ_RUN_PATH_BYTES];
+    struct nj_model_info info;
+    bool has_info;
+    struct nj_tokenizer *tokenizer;
+    struct nj_prompt_setting setting;
+
+    struct nj_run_folder folder;
+    struct nj_history history;
+    struct nj_ledger ledger;
+    struct nj_run_identity identity;
+    struct nj_run_logs logs;
+
+    struct nj_model *model;
+    struct nj_generator *generator;
+    struct nj_item_source source;
+    struct nj_folder_host folder_host;
+    struct nj_run_host host;
+    struct nj_checkpoint checkpoint;
+    int live_fd;
+    struct nj_loop loop;
+};
+
+enum nj_status nj_run_entropy(uint64_t *entropy, struct nj_error *err)
+{
+    uint64_t drawn = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn) {
+        return nj_fail(err, NJ_E_IO, "draw a random number: %s", strerror(errno));
+    }
+    *entropy = drawn;
+    return NJ_OK;
+}
+
+static int64_t now_ms(const struct run *run)
+{
+    const struct nj_clock *clock = &run->environment->clock;
+    return clock->unix_ms(clock->context);
+}
+
+static uint64_t now_ns(const struct run *run)
+{
+    const struct nj_clock *clock = &run->environment->clock;
+    return clock->monotonic_ns(clock->context);
+}
+
+/* The model as far as checks need it: config, headers, fingerprint, tokenizer, no weights. */
+static enum nj_status inspect_model(struct run *run, struct nj_error *err)
+{
+    const struct nj_file_system *fs = run->environment->fs;
+    const struct nj_job_spec *spec = run->spec;
+    enum nj_status status = nj_path_of_model(fs, spec, run->options->model_path,
+                                             run->model_path, sizeof run->model_path, err);
+    if (status == NJ_OK) {
+        status = nj_model_info_open(fs, run->model_path, &run->info, err);
+    }
+    if (status != NJ_OK) {
+        return status;
+    }
+    run->has_info = true;
+    struct nj_error absent;
+    status = nj_tokenizer_open(fs, run->model_path, run->info.dims.n_vocabulary,
+                               &run->tokenizer, &absent);
+    if (status != NJ_OK && status != NJ_E_NOT_FOUND) {
+        return nj_fail(err, status, "%s", absent.text);
+    }
+    double eps = run->options->latent_norm_eps;
+    if (eps <= 0.0 && spec->has_latent_norm_eps) {
+        eps = spec->latent_norm_eps;
+    }
+    run->setting = (struct nj_prompt_setting){
+        .spec = spec,
+        .dims = &run->info.dims,
+        .tokenizer = run->tokenizer,
+        .model = run->info.fingerprint,
+        .latent_norm_eps = eps > 0.0 ? (float)eps : run->info.dims.latent_norm_eps};
+    return NJ_OK;
+}
+
+static enum nj_status open_journal(struct run *run, struct nj_error *err)
+{
+    struct nj_run_logs_place place = {.fs = run->environment->fs,
+                                      .directory_fd = run->folder.directory_fd,
+                                      .model = run->info.fingerprint,
+                                      .entropy = run->environment->entropy,
+                                      .log = run->environment->log};
+    return nj_run_logs_open_journal(&run->logs, &place, &run->history, err);
+}
+
+/* A folder that is there already, and what its journal says. */
+static enum nj_status open_earlier(struct run *run, struct nj_error *err)
+{
+    const struct nj_file_system *fs = run->environment->fs;
+    char *path = run->report->output_directory;
+    enum nj_status status = nj_path_of_output(run->spec, run->options->output_directory, path,
+                                              sizeof run->report->output_directory, err);
+    if (status != NJ_OK || run->options->mode == NJ_RUN_FRESH ||
+        !nj_run_folder_exists(fs, path)) {
+        return status;
+    }
+    status = nj_run_folder_open(&run->folder, fs, path, err);
+    return status == NJ_OK ? open_journal(run, err) : status;
+}
+
+/* A new folder, made only when the whole job has been found good. */
+static enum nj_status open_new(struct run *run, struct nj_error *err)
+{
+    const struct nj_file_system *fs = run->environment->fs;
+    const char *path = run->report->output_directory;
+    bool is_in_the_way = nj_run_folder_exists(fs, path);
+    enum nj_status status = nj_run_folder_open(&run->folder, fs, path, err);
+    if (status == NJ_OK && is_in_the_way) {
+        status = nj_run_folder_move_aside(&run->folder, err);
+    }
+    return status == NJ_OK ? open_journal(run, err) : status;
+}
+
+static enum nj_status digest_rows(struct run *run, struct nj_error *err)
+{
+    const char *path = run->spec->rows.path;
+    return path == NULL ? NJ_OK
+                        : nj_file_digest(run->environment->fs, path, &run->identity.rows, err);
+}
+
+/* Looks at every item and says what this run is. */
+static enum nj_status survey(struct run *run, struct nj_digest *items_before,
+                             struct nj_error *err)
+{
+    struct nj_survey survey;
+    const struct nj_run_identity *earlier = &run->history.identity;
+    struct nj_run_identity *identity = &run->identity;
+    identity->model = run->info.fingerprint;
+    identity->numerics_version = NJ_NUMERICS_VERSION;
+    identity->latent_norm_eps = run->setting.latent_norm_eps;
+    identity->job_seed = run->spec->has_job_seed     ? run->spec->job_seed
+                         : run->history.has_identity ? earlier->job_seed
+                                                     : run->environment->entropy >> 11;
+    uint64_t n_before = run->history.has_identity ? earlier->n_items : 0;
+    enum nj_status status =
+        nj_survey_run(&run->setting, run->environment->fs, identity->job_seed, n_before,
+                      &run->ledger, &survey, err);
+    if (status == NJ_OK) {
+        status = nj_digest_of(run->job_file, &identity->spec, err);
+    }
+    if (status == NJ_OK) {
+        status = digest_rows(run, err);
+    }
+    if (status == NJ_OK) {
+        identity->n_items = survey.n_items;
+        identity->items = survey.items;
+        *items_before = survey.items_before;
+        run->report->n_items = survey.n_items;
+    }
+    return status;
+}
+
+/* Writes down what this run is, when the folder does not say so already. */
+static enum nj_status write_identity(struct run *run, struct nj_error *err)
+{
+    if (run->history.has_identity &&
+        nj_run_identity_equal(&run->history.identity, &run->identity)) {
+        return NJ_OK;
+    }
+    struct nj_journal_entry entry = {.type = NJ_JOURNAL_IDENTITY, .identity = run->identity};
+    run->history.n_marked = 0; /* marks were about the items of the job before */
+    enum nj_status status = nj_file_replace(run->environment->fs, run->folder.directory_fd,
+                                            "spec.yaml", run->job_file, err);
+    if (status == NJ_OK) {
+        status = nj_journal_append(&run->logs.journal, &entry, err);
+    }
+    if (status == NJ_OK) {
+        status = nj_log_file_sync(&run->logs.journal, err);
+    }
+    return status;
+}
+
+static enum nj_status write_turn(struct run *run, enum nj_journal_type type,
+                                 struct nj_error *err)
+{
+    struct nj_journal_entry entry = {.type = type,
+                                     .unix_ms = now_ms(run),
+                                     .n_items_done = run->ledger.n_ok + run->ledger.n_failed};
+    if (type == NJ_JOURNAL_STARTED) {
+        entry.n_items_under_way = run->ledger.n_restored;
+        entry.n_tokens_restored = nj_ledger_n_tokens_restored(&run->ledger);
+    }
+    enum nj_status status = nj_journal_append(&run->logs.journal, &entry, err);
+    if (status == NJ_OK) {
+        status = nj_log_file_sync(&run->logs.journal, err);
+    }
+    return status == NJ_OK ? nj_history_add(&run->history, &entry, err) : status;
+}
+
+/* Checks that this folder is ours and learns what earlier runs left in it. */
+static enum nj_status take_up(struct run *run, struct nj_error *err)
+{
+    struct nj_digest items_before;
+    enum nj_status status = survey(run, &items_before, err);
+    if (status == NJ_OK && run->options->mode != NJ_RUN_RESTART && run->history.has_identity) {
+        status = nj_run_identity_check(&run->history.identity, &run->identity, &items_before,
+                                       run->report->output_directory, err);
+    }
+    if (status == NJ_OK && !run->folder.is_open) {
+        status = open_new(run, err);
+    }
+    if (status == NJ_OK) {
+        status = write_identity(run, err);
+    }
+    if (status == NJ_OK) {
+        status = nj_run_logs_open_rest(&run->logs, &run->ledger, &run->history, err);
+    }
+    run->report->n_items_kept = run->ledger.n_ok + run->ledger.n_failed;
+    return status;
+}
+
+static bool is_all_done(const struct run *run)
+{
+    return run->ledger.n_ok + run->ledger.n_failed == run->ledger.n_items;
+}
+
+static uint32_t batch_of(const struct run *run)
+{
+    uint64_t wanted = run->options->batch > 0 ? run->options->batch : DEFAULT_BATCH;
+    uint64_t n_open = run->ledger.n_items - run->report->n_items_kept;
+    return (uint32_t)(wanted < n_open ? wanted : n_open);
+}
+
+static enum nj_status open_model(struct run *run, struct nj_error *err)
+{
+    uint32_t batch = batch_of(run);
+    struct nj_model_options options = {.path = run->model_path,
+                                       .cpu_level = run->options->cpu_level,
+                                       .n_threads = run->options->n_threads,
+                                       .max_rows =
+                                           batch > DEFAULT_MAX_ROWS ? batch : DEFAULT_MAX_ROWS,
+                                       .latent_norm_eps = (double)run->setting.latent_norm_eps,
+                                       .memory_bytes = run->options->memory_bytes};
+    enum nj_status status =
+        nj_model_open_through(run->environment->fs, &options, &run->model, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    char hex[NJ_DIGEST_HEX_BYTES];
+    nj_digest_to_hex(&run->info.fingerprint, hex);
+    if (strcmp(nj_model_fingerprint(run->model), hex) != 0) {
+        return nj_fail(err, NJ_E_STATE, "%s changed while it was being opened",
+                       run->model_path);
+    }
+    struct nj_generator_options generator = {.max_sequences = batch,
+                                             .prefill_chunk = run->options->prefill_chunk};
+    return nj_generator_create(run->model, run->tokenizer, &generator, &run->generator, err);
+}
+
+static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
+{
+    const struct nj_file_system *fs = run->environment->fs;
+    struct nj_loop *loop = &run->loop;
+    loop->n_slots = batch_of(run);
+    loop->slots = calloc(loop->n_slots, sizeof *loop->slots);
+    loop->events = calloc(loop->n_slots, sizeof *loop->events);
+    if (loop->slots == NULL || loop->events == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "run %u items at once: out of memory", loop->n_slots);
+    }
+    run->folder_host.journal = &run->logs.journal;
+    run->folder_host.ledger = &run->ledger;
+    run->folder_host.path = run->report->output_directory;
+    run->folder_host.observer = run->environment->observer;
+    run->host = nj_folder_host_table(&run->folder_host);
+    run->source.spec = run->spec;
+    run->source.fs = fs;
+    run->source.job_seed = run->identity.job_seed;
+    run->checkpoint.fs = fs;
+    run->checkpoint.tokens = &run->logs.tokens;
+    run->checkpoint.results = &run->logs.results;
+    run->checkpoint.host = &run->host;
+    run->checkpoint.ledger = &run->ledger;
+    run->checkpoint.has_text = run->tokenizer != NULL;
+    loop->host = &run->host;
+    loop->supply = (struct nj_slot_supply){.generator = run->generator,
+                                           .source = &run->source,
+                                           .setting = &run->setting,
+                                           .ledger = &run->ledger};
+    loop->checkpoint = &run->checkpoint;
+    loop->clock = run->environment->clock;
+    loop->n_items_kept = run->report->n_items_kept;
+    enum nj_status status =
+        nj_export_live(fs, run->folder.directory_fd, &run->ledger, &run->live_fd, err);
+    run->checkpoint.live_fd = run->live_fd;
+    return status;
+}
+
+static void tell(struct run *run, enum nj_event_type type)
+{
+    struct nj_event event = {.type = type,
+                             .unix_ms = now_ms(run),
+                             .job_name = run->spec->name,
+                             .n_items = run->ledger.n_items,
+                             .n_items_done = run->ledger.n_ok + run->ledger.n_failed,
+                             .n_items_failed = run->ledger.n_failed,
+                             .n_items_kept = run->report->n_items_kept,
+                             .n_running = run->ledger.n_restored,
+                             .n_tokens_restored = nj_ledger_n_tokens_restored(&run->ledger),
+                             .n_output_tokens = run->loop.counts.n_generated};
+    run->host.event(run->host.context, &event);
+}
+
+static void fill_report(struct run *run)
+{
+    struct nj_run_report *report = run->report;
+    const struct nj_loop_counts *counts = &run->loop.counts;
+    report->n_items_ok = run->ledger.n_ok;
+    report->n_items_failed = run->ledger.n_failed;
+    report->n_items_resumed = counts->n_resumed;
+    report->n_tokens_generated = counts->n_generated;
+    report->n_tokens_restored = counts->n_restored;
+    report->n_prompt_tokens = counts->n_prompt;
+    report->n_sweeps = counts->n_sweeps;
+    if (run->generator != NULL) {
+        report->n_rows = nj_generator_n_rows(run->generator);
+        report->weight_bytes_read = nj_model_read_bytes(run->model);
+    }
+}
+
+/* Everything is done: results in input order, manifest, and the last word in the journal. */
+static enum nj_status finish(struct run *run, struct nj_error *err)
+{
+    const struct nj_file_system *fs = run->environment->fs;
+    int directory_fd = run->folder.directory_fd;
+    struct nj_manifest manifest = {
+        .spec = run->spec,
+        .identity = &run->identity,
+        .ledger = &run->ledger,
+        .history = &run->history,
+        .options = run->options,
+        .model_path = run->model_path,
+        .cpu_level = run->model != NULL ? nj_model_cpu_level(run->model) : NULL};
+    enum nj_status status =
+        nj_export_results(fs, directory_fd, &run->ledger, &manifest.results, err);
+    if (status == NJ_OK) {
+        status = write_turn(run, NJ_JOURNAL_FINISHED, err);
+    }
+    return status == NJ_OK ? nj_manifest_write(&manifest, fs, directory_fd, err) : status;
+}
+
+static enum nj_status stop(struct run *run, struct nj_error *err)
+{
+    enum nj_status status = write_turn(run, NJ_JOURNAL_STOPPED, err);
+    tell(run, NJ_EVENT_RUN_PAUSED);
+    return status == NJ_OK
+               ? nj_fail(err, NJ_E_STOPPED, "stopped: %llu of %llu items done",
+                         (unsigned long long)(run->ledger.n_ok + run->ledger.n_failed),
+                         (unsigned long long)run->ledger.n_items)
+               : status;
+}
+
+static enum nj_status work(struct run *run, struct nj_error *err)
+{
+    enum nj_status status = open_model(run, err);
+    if (status == NJ_OK) {
+        status = prepare_loop(run, err);
+    }
+    if (status == NJ_OK) {
+        status = write_turn(run, NJ_JOURNAL_STARTED, err);
+    }
+    if (status == NJ_OK) {
+        tell(run, NJ_EVENT_RUN_STARTED);
+        status = nj_loop_run(&run->loop, err);
+    }
+    return status == NJ_OK && run->loop.was_stopped ? stop(run, err) : status;
+}
+
+static enum nj_status run_all(struct run *run, struct nj_error *err)
+{
+    enum nj_status status = inspect_model(run, err);
+    if (status == NJ_OK) {
+        status = open_earlier(run, err);
+    }
+    if (status == NJ_OK) {
+        status = take_up(run, err);
+    }
+    if (status != NJ_OK) {
+        return status;
+    }
+    bool had_work = !is_all_done(run);
+    if (!had_work && nj_history_is_finished(&run->history)) {
+        return NJ_OK;
+    }
+    if (had_work) {
+        status = work(run, err);
+    }
+    if (status == NJ_OK) {
+        status = finish(run, err);
+    }
+    if (status == NJ_OK && had_work) {
+        tell(run, NJ_EVENT_RUN_DONE);
+    }
+    return status;
+}
+
+static void release(struct run *run)
+{
+    const struct nj_file_system *fs = run->environment->fs;
+    nj_checkpoint_deinit(&run->checkpoint);
+    nj_item_source_deinit(&run->source);
+    free(run->loop.slots);
+    free(run->loop.events);
+    nj_generator_destroy(run->generator);
+    nj_model_close(run->model);
+    nj_tokenizer_close(run->tokenizer);
+    if (run->has_info) {
+        nj_model_info_close(&run->info);
+    }
+    if (run->live_fd >= 0) {
+        (void)fs->close(fs->context, run->live_fd); /* derived, rewritten at the next start */
+    }
+    nj_run_logs_close(&run->logs);
+    nj_ledger_deinit(&run->ledger);
+    nj_history_deinit(&run->history);
+    nj_run_folder_close(&run->folder);
+}
+
+enum nj_status nj_run_job(const struct nj_run_environment *environment,
+                          const struct nj_job_spec *spec, struct nj_bytes job_file,
+                          const struct nj_run_options *options, struct nj_run_report *report,
+                          struct nj_error *err)
+{
+    struct run *run = calloc(1, sizeof *run);
+    if (run == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "begin a run: out of memory");
+    }
+    run->environment = environment;
+    run->spec = spec;
+    run->job_file = job_file;
+    run->options = options;
+    run->report = report;
+    run->live_fd = -1;
+    memset(report, 0, sizeof *report);
+    uint64_t began_ns = now_ns(run);
+    enum nj_status status = run_all(run, err);
+    fill_report(run);
+    report->elapsed_ns = now_ns(run) - began_ns;
+    release(run);
+    free(run);
+    return status;
+}

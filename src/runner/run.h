@@ -1,0 +1,41 @@
+/* A run from its parts: opens model and folder, takes up what earlier runs left, loops,
+ * exports. (The simple call is public: nightjar/run.h.)
+ *
+ * Everything that can be checked is checked before anything is written, and everything a job
+ * needs before the first sweep.
+ *
+ * Threads: the caller becomes the engine thread.
+ */
+#ifndef NJ_RUNNER_RUN_H
+#define NJ_RUNNER_RUN_H
+
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "job/spec.h"
+#include "nightjar/run.h"
+#include "runner/folder_host.h"
+
+/* The world, as arguments. */
+struct nj_run_environment {
+    const struct nj_file_system *fs;
+    struct nj_clock clock;
+    uint64_t entropy;         /* for the salts of new logs, and a job_seed if none is given */
+    const struct nj_log *log; /* NULL: nobody listens */
+    const struct nj_run_observer *observer; /* NULL: nobody watches */
+};
+
+/* `job_file` is the content that `spec` was read from. Statuses as nj_run_file. */
+enum nj_status nj_run_job(const struct nj_run_environment *environment,
+                          const struct nj_job_spec *spec, struct nj_bytes job_file,
+                          const struct nj_run_options *options, struct nj_run_report *report,
+                          struct nj_error *err);
+
+/* The system's entropy, for an environment. */
+enum nj_status nj_run_entropy(uint64_t *entropy, struct nj_error *err);
+
+#endif

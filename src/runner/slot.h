@@ -1,0 +1,56 @@
+/* One place in the batch: carries an item from its claim to its result.
+ *
+ * Threads: the engine thread.
+ */
+#ifndef NJ_RUNNER_SLOT_H
+#define NJ_RUNNER_SLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "generate/generator.h"
+#include "job/items.h"
+#include "runner/item_source.h"
+#include "runner/ledger.h"
+#include "runner/prompt.h"
+
+/* Free when `sequence` is NULL. Zeroed is free. */
+struct nj_slot {
+    struct nj_sequence *sequence; /* the generator's */
+    struct nj_arena arena;        /* of the item's texts */
+    struct nj_item item;
+    struct nj_token_list prompt;
+    struct nj_digest digest;
+    uint64_t n_restored; /* ids that an earlier run had chosen */
+};
+
+/* Where slots get what they need. Borrowed. */
+struct nj_slot_supply {
+    struct nj_generator *generator;
+    struct nj_item_source *source;
+    const struct nj_prompt_setting *setting;
+    const struct nj_ledger *ledger;
+};
+
+/* Renders and tokenizes item `index` and adds its sequence, with the ids restored for it.
+ * NJ_E_STATE when the item is not the one that was surveyed: its rows changed under the run. */
+enum nj_status nj_slot_begin(struct nj_slot *slot, const struct nj_slot_supply *supply,
+                             uint64_t index, struct nj_error *err);
+
+/* Removes the sequence and releases the item. */
+void nj_slot_end(struct nj_slot *slot, struct nj_generator *generator);
+
+bool nj_slot_is_ok(const struct nj_slot *slot);
+
+/* "stop", "length" or "error". */
+const char *nj_slot_finish_reason(const struct nj_slot *slot);
+
+/* Writes the result line of a finished item, without its newline (docs/formats/results.md).
+ * `has_text`: the model has a tokenizer. */
+enum nj_status nj_slot_write_result(const struct nj_slot *slot, bool has_text,
+                                    struct nj_json_writer *writer, struct nj_error *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* One pass over all items before any work: everything that could be wrong is found now, every
+ * item's digest enters the ledger, and the chain over them says whether a run folder belongs to
+ * this job. Prompts are rendered and thrown away; they are rendered again when claimed.
+ */
+#ifndef NJ_RUNNER_SURVEY_H
+#define NJ_RUNNER_SURVEY_H
+
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "runner/ledger.h"
+#include "runner/prompt.h"
+
+struct nj_survey {
+    uint64_t n_items;
+    uint64_t n_prompt_tokens;
+    uint64_t n_output_tokens_limit; /* sum of max_tokens */
+    struct nj_digest items;         /* chained over all items */
+    struct nj_digest items_before;  /* chained over the first `n_before` of them */
+};
+
+/* `n_before` (at most n_items, else `items_before` equals `items`) is how many items an earlier
+ * run of this folder had: rows that were only appended are the same job. */
+enum nj_status nj_survey_run(const struct nj_prompt_setting *setting,
+                             const struct nj_file_system *fs, uint64_t job_seed,
+                             uint64_t n_before, struct nj_ledger *ledger,
+                             struct nj_survey *survey, struct nj_error *err);
+
+#endif
