@@ -198,7 +198,8 @@ class Converter:
     def kda(self, layer):
         """KDA layer; ssm_a holds -exp(A_log) of the heads in use."""
         heads = self.settings.kda_heads
-        self.copy(layer, [("attn_%s.weight" % c, "self_attn.%s_proj.weight" % c) for c in "qkv"])
+        self.copy(layer, [("attn_%s.weight" % c, "self_attn.%s_proj.weight" % c)
+                          for c in "qkv"])
         for c in "qkv":
             taps = self.weights.layer(layer, "self_attn.%s_conv1d.weight" % c)
             self.out.add("blk.%d.ssm_conv1d_%s.weight" % (layer, c),
@@ -236,7 +237,8 @@ class Converter:
 
     def expert_matrix(self, layer, number, name):
         """One expert matrix as floats."""
-        return self.weights.layer(layer, "block_sparse_moe.experts.%d.%s.weight" % (number, name))
+        return self.weights.layer(layer,
+                                  "block_sparse_moe.experts.%d.%s.weight" % (number, name))
 
     def expert_blocks(self, layer, number, name):
         """One expert matrix as MXFP4 blocks."""

@@ -335,13 +335,9 @@ class Model:
         y = np.zeros_like(z)
         for number in np.unique(ids):
             rows, slot = np.nonzero(ids == number)
-            out = self.expert_output(layer, number, z[rows])
+            out = self.expert(layer, number, z[rows])
             y[rows] += self.weighted(out, weights[rows, slot][:, None])
         return y
-
-    def expert_output(self, layer, number, z):
-        """Hook between an expert and its weight."""
-        return self.expert(layer, number, z)
 
     def routed_norm(self, layer, y):
         """Norm of the weighted sum (K3)."""

@@ -3,8 +3,8 @@
     python3 record.py MODEL_DIR OUT.json [--prompts PROMPTS.json] [--dense]
 
 Without --prompts the token ids are drawn by counter.  PROMPTS.json has two lists, `sequences`
-and `greedy`, of {"text": ..., "ids": [...]} (see prompts.py).  --dense keeps the logits of every position of
-the short sequences instead of a few.  The format is described in README.md.
+and `greedy`, of {"text": ..., "ids": [...]} (see prompts.py).  --dense keeps the logits of every
+position of the short sequences instead of a few.  The format is described in README.md.
 """
 import argparse
 import hashlib

@@ -3,7 +3,7 @@
     python3 record_mxfp4.py OUT.json
 
 {"cases": [{"scale": byte, "packed": [16 bytes], "bits": [32 float32 patterns]}]}, columns in
-order.  Scale 254 overflows to infinity from magnitude 2 on; 255 is to be refused and has no case.
+order.  Scale 254 overflows to infinity from magnitude 2 on; 255 is to be refused: no case.
 """
 import json
 import sys
@@ -24,7 +24,8 @@ def case(number, scale):
     values = checkpoint.decode_mxfp4(packed, np.array([[scale]], np.uint8))[0]
     with np.errstate(over="ignore"):
         bits = values.astype(np.float32).view(np.uint32)
-    return {"scale": scale, "packed": [int(b) for b in packed[0]], "bits": [int(b) for b in bits]}
+    return {"scale": scale, "packed": [int(b) for b in packed[0]],
+            "bits": [int(b) for b in bits]}
 
 
 def main():

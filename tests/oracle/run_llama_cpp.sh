@@ -15,7 +15,8 @@ done
 mkdir -p "$scratch"
 if [ ! -d "$scratch/node_modules/node-llama-cpp" ]; then
     echo '{"private": true}' > "$scratch/package.json"
-    (cd "$scratch" && npm install --no-audit --no-fund --ignore-scripts node-llama-cpp@3.21.1) ||
+    (cd "$scratch" &&
+        npm install --no-audit --no-fund --ignore-scripts node-llama-cpp@3.21.1) ||
         { echo "node-llama-cpp cannot be installed"; exit 77; }
 fi
 exec "$python" "$here/compare_llama.py" "$@"

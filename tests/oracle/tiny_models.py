@@ -150,7 +150,8 @@ def latent_attention(prefix, dims):
         out = [matrix(prefix + "q_proj.weight", heads * key, hidden, 1.5)]
     out += [latent_projection(prefix + "kv_a_proj_with_mqa.weight", dims),
             norm(prefix + "kv_a_layernorm.weight", dims.kv_lora),
-            matrix(prefix + "kv_b_proj.weight", heads * (dims.nope + dims.v), dims.kv_lora, 1.5)]
+            matrix(prefix + "kv_b_proj.weight", heads * (dims.nope + dims.v), dims.kv_lora,
+                   1.5)]
     if dims.family == "k3":
         out += [matrix(prefix + "g_proj.weight", wide, hidden, 1.0)]
     return out + [matrix(prefix + "o_proj.weight", hidden, wide, 1.5)]
@@ -257,7 +258,8 @@ def tensor_bytes(seed, item):
     index = np.arange(total)
     offset = np.where(index < item.head, item.offset, item.offset2)
     scale = np.where(index < item.head, item.scale, item.scale2)
-    values = ((draws(item.source, words) + offset).astype(np.float64) * scale).astype(np.float32)
+    whole = draws(item.source, words) + offset
+    values = (whole.astype(np.float64) * scale).astype(np.float32)
     if item.dtype == "F32":
         return values.astype("<f4").tobytes()
     return safetensors.bf16_from_float(values).astype("<u2").tobytes()
