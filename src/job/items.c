@@ -1,0 +1,493 @@
+#include "job/items.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/item_seed.h"
+#include "job/row_reader.h"
+#include "job/sampling_keys.h"
+#include "job/source_text.h"
+#include "job/variables.h"
+
+struct nj_item_iterator {
+    const struct nj_job_spec *spec;
+    uint64_t job_seed;
+    struct nj_arena arena; /* lives as long as the iterator: header, prompt files */
+    struct nj_prompt_template *prompts; /* the spec's, with the files that they name */
+    struct nj_row_reader *reader;
+    struct nj_row row;
+    bool has_row;
+    uint32_t next_prompt; /* for the present row */
+    uint64_t next_index;
+};
+
+/* --- opening --- */
+
+static void diagnose_text(struct nj_diagnostics *diagnostics, const char *path,
+                          struct nj_text text, size_t valid)
+{
+    struct nj_place first = {path, 1, 1};
+    nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, nj_source_place(text, 0, first, valid),
+                "save the file as UTF-8", "byte 0x%02X is not UTF-8 text",
+                (unsigned)(unsigned char)text.data[valid]);
+}
+
+/* A prompt in a file of its own: its text is the file's, without a byte order mark. */
+static enum nj_status load_prompt(struct nj_item_iterator *iterator,
+                                  const struct nj_file_system *fs,
+                                  struct nj_prompt_template *prompt,
+                                  struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    struct nj_bytes content;
+    struct nj_error why;
+    enum nj_status status =
+        nj_file_read_whole(fs, AT_FDCWD, prompt->prompt_path, NJ_JOB_FILE_LIMIT_BYTES,
+                           &iterator->arena, &content, &why);
+    if (status == NJ_E_MEMORY) {
+        return nj_fail(err, status, "%s", why.text);
+    }
+    if (status != NJ_OK) {
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->prompt_path_place, NULL, "%s",
+                    why.text);
+        return NJ_OK;
+    }
+    struct nj_text text = {(const char *)content.data, content.length_bytes};
+    size_t valid = nj_text_valid_prefix(text);
+    if (valid < text.length_bytes) {
+        diagnose_text(diagnostics, prompt->prompt_path, text, valid);
+        return NJ_OK;
+    }
+    size_t mark = nj_source_mark_at(text, 0);
+    struct nj_text_origin origin = {text, mark, text.length_bytes, {prompt->prompt_path, 1, 1}};
+    prompt->prompt = (struct nj_text){text.data + mark, text.length_bytes - mark};
+    if (prompt->prompt.length_bytes == 0) {
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->prompt_path_place, NULL,
+                    "the prompt file '%s' is empty", prompt->prompt_path);
+    }
+    return nj_template_compile(prompt->prompt, &origin, &iterator->arena, diagnostics,
+                               &prompt->prompt_compiled)
+               ? NJ_OK
+               : nj_arena_fail(&iterator->arena, prompt->prompt_path, err);
+}
+
+static enum nj_status load_prompts(struct nj_item_iterator *iterator,
+                                   const struct nj_file_system *fs,
+                                   struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    const struct nj_job_spec *spec = iterator->spec;
+    iterator->prompts =
+        nj_arena_take_array(&iterator->arena, spec->n_prompts, sizeof iterator->prompts[0]);
+    if (iterator->prompts == NULL) {
+        return nj_arena_fail(&iterator->arena, "open the prompts", err);
+    }
+    enum nj_status status = NJ_OK;
+    for (size_t i = 0; i < spec->n_prompts && status == NJ_OK; i++) {
+        iterator->prompts[i] = spec->prompts[i];
+        if (spec->prompts[i].prompt_path != NULL) {
+            status = load_prompt(iterator, fs, &iterator->prompts[i], diagnostics, err);
+        }
+    }
+    return status;
+}
+
+/* With a header (or no rows at all) unknown names are known before the first row, and said
+ * once instead of for each. */
+static enum nj_status check_names(struct nj_item_iterator *iterator,
+                                  struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    const struct nj_job_spec *spec = iterator->spec;
+    struct nj_variable_list columns = {0};
+    bool is_known = nj_row_reader_columns(iterator->reader, &columns);
+    if (!is_known && spec->rows.format != NJ_ROWS_NONE) {
+        return NJ_OK;
+    }
+    struct nj_scope scope = {.row = columns,
+                             .job = {spec->vars, spec->n_vars},
+                             .index_text = nj_text_from("0"),
+                             .id_text = nj_text_from("0"),
+                             .arena = &iterator->arena};
+    for (size_t i = 0; i < spec->n_prompts; i++) {
+        scope.prompt =
+            (struct nj_variable_list){iterator->prompts[i].vars, iterator->prompts[i].n_vars};
+        nj_scope_check(&scope, spec, &iterator->prompts[i], diagnostics);
+    }
+    return scope.out_of_memory ? nj_arena_fail(&iterator->arena, "check variables", err)
+                               : NJ_OK;
+}
+
+static enum nj_status prepare(struct nj_item_iterator *iterator,
+                              const struct nj_file_system *fs,
+                              struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    enum nj_status status = load_prompts(iterator, fs, diagnostics, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    size_t n_errors = diagnostics->n_errors;
+    status = nj_row_reader_open(&iterator->spec->rows, fs, &iterator->arena, diagnostics,
+                                &iterator->reader, err);
+    if (status != NJ_OK || diagnostics->n_errors > n_errors) {
+        return status; /* without its header every name would be unknown */
+    }
+    return check_names(iterator, diagnostics, err);
+}
+
+/* Complaints go to `diagnostics` and do not fail the call. */
+static enum nj_status open_iterator(const struct nj_job_spec *spec,
+                                    const struct nj_file_system *fs, uint64_t job_seed,
+                                    struct nj_diagnostics *diagnostics,
+                                    struct nj_item_iterator **iterator, struct nj_error *err)
+{
+    struct nj_item_iterator *opened = calloc(1, sizeof *opened);
+    if (opened == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "open the items: out of memory");
+    }
+    opened->spec = spec;
+    opened->job_seed = job_seed;
+    enum nj_status status = prepare(opened, fs, diagnostics, err);
+    if (status != NJ_OK) {
+        nj_item_iterator_close(opened);
+        return status;
+    }
+    *iterator = opened;
+    return NJ_OK;
+}
+
+enum nj_status nj_item_iterator_open(const struct nj_job_spec *spec,
+                                     const struct nj_file_system *fs, uint64_t job_seed,
+                                     struct nj_item_iterator **iterator, struct nj_error *err)
+{
+    struct nj_arena arena = {0};
+    struct nj_diagnostics diagnostics;
+    struct nj_item_iterator *opened = NULL;
+    nj_diagnostics_init(&diagnostics, &arena);
+    enum nj_status status = open_iterator(spec, fs, job_seed, &diagnostics, &opened, err);
+    if (status == NJ_OK) {
+        status = nj_diagnostics_status(&diagnostics, err);
+    }
+    if (status == NJ_OK) {
+        *iterator = opened;
+        opened = NULL;
+    }
+    nj_item_iterator_close(opened);
+    nj_diagnostics_deinit(&diagnostics);
+    nj_arena_deinit(&arena);
+    return status;
+}
+
+void nj_item_iterator_close(struct nj_item_iterator *iterator)
+{
+    if (iterator == NULL) {
+        return;
+    }
+    nj_row_reader_close(iterator->reader);
+    nj_arena_deinit(&iterator->arena);
+    free(iterator);
+}
+
+/* --- one item --- */
+
+/* What rendering an item needs besides the item. */
+struct rendering {
+    struct nj_item_iterator *iterator;
+    const struct nj_prompt_template *prompt;
+    struct nj_arena *arena;
+    struct nj_diagnostics *diagnostics;
+    struct nj_scope scope;
+    bool out_of_memory;
+};
+
+static void render(struct rendering *rendering, const struct nj_template *compiled,
+                   struct nj_text *text)
+{
+    const struct nj_template_values values = {&rendering->scope, nj_scope_find};
+    const struct nj_template_part *unknown = NULL;
+    enum nj_status status =
+        nj_template_render(compiled, &values, rendering->arena, text, &unknown);
+    if (status == NJ_E_MEMORY || rendering->scope.out_of_memory) {
+        rendering->out_of_memory = true;
+    } else if (status != NJ_OK) {
+        nj_scope_complain(&rendering->scope, unknown, rendering->diagnostics);
+    }
+}
+
+static void *take(struct rendering *rendering, size_t count, size_t item_bytes)
+{
+    void *memory = nj_arena_take_array(rendering->arena, count, item_bytes);
+    rendering->out_of_memory |= memory == NULL;
+    return memory;
+}
+
+static void begin_scope(struct rendering *rendering, uint64_t index)
+{
+    struct nj_item_iterator *iterator = rendering->iterator;
+    bool has_rows = iterator->spec->rows.format != NJ_ROWS_NONE;
+    enum { DIGITS = 24 };
+    char *text = take(rendering, DIGITS, 1);
+    int length = text == NULL ? 0 : snprintf(text, DIGITS, "%" PRIu64, index);
+    rendering->scope =
+        (struct nj_scope){.row = iterator->row.columns,
+                          .prompt = {rendering->prompt->vars, rendering->prompt->n_vars},
+                          .job = {iterator->spec->vars, iterator->spec->n_vars},
+                          .index_text = {text, (size_t)length},
+                          .row_place = has_rows ? &iterator->row.place : NULL,
+                          .arena = rendering->arena};
+}
+
+static void render_id(struct rendering *rendering, struct nj_item *item)
+{
+    const struct nj_job_spec *spec = rendering->iterator->spec;
+    item->id = rendering->scope.index_text;
+    if (spec->id_template.length_bytes > 0) {
+        render(rendering, &spec->id_compiled, &item->id);
+    } else if (rendering->prompt->id.length_bytes > 0) {
+        render(rendering, &rendering->prompt->id_compiled, &item->id);
+    }
+    rendering->scope.id_text = item->id;
+}
+
+static void render_messages(struct rendering *rendering, struct nj_item *item)
+{
+    const struct nj_prompt_template *prompt = rendering->prompt;
+    size_t n_own = prompt->n_messages > 0 ? prompt->n_messages : 1;
+    item->messages = take(rendering, n_own + 1, sizeof item->messages[0]);
+    if (item->messages == NULL) {
+        return;
+    }
+    if (prompt->has_system) {
+        struct nj_item_message *system = &item->messages[item->n_messages++];
+        system->role = NJ_JOB_ROLE_SYSTEM;
+        render(rendering, &prompt->system_compiled, &system->content);
+    }
+    if (prompt->n_messages == 0) {
+        struct nj_item_message *user = &item->messages[item->n_messages++];
+        user->role = NJ_JOB_ROLE_USER;
+        render(rendering, &prompt->prompt_compiled, &user->content);
+    }
+    for (size_t i = 0; i < prompt->n_messages; i++) {
+        struct nj_item_message *message = &item->messages[item->n_messages++];
+        message->role = prompt->messages[i].role;
+        render(rendering, &prompt->messages[i].compiled, &message->content);
+    }
+}
+
+/* Without a frame an empty prompt has no tokens, and nothing can follow nothing. */
+static void render_bare_prompt(struct rendering *rendering, struct nj_item *item)
+{
+    size_t n_errors = rendering->diagnostics->n_errors;
+    render(rendering, &rendering->prompt->prompt_compiled, &item->prompt);
+    if (item->prompt.length_bytes > 0 || rendering->diagnostics->n_errors > n_errors) {
+        return;
+    }
+    const struct nj_place *row = rendering->scope.row_place;
+    nj_diagnose(rendering->diagnostics, NJ_SEVERITY_ERROR, rendering->prompt->place, NULL,
+                row == NULL ? "the prompt is empty"
+                            : "the prompt is empty for the row at %s:%u",
+                row == NULL ? "" : row->file, row == NULL ? 0 : row->line);
+}
+
+static void choose_sampling(struct rendering *rendering, struct nj_item *item)
+{
+    const struct nj_row *row = &rendering->iterator->row;
+    /* The spec's own, which lives longer than the iterator. */
+    item->sampling = &rendering->iterator->spec->prompts[item->prompt_index].sampling;
+    struct nj_sampling *own = NULL;
+    struct nj_schema schema = {.arena = rendering->arena,
+                               .diagnostics = rendering->diagnostics};
+    for (size_t i = 0; i < row->columns.n_items; i++) {
+        const struct nj_variable *column = &row->columns.items[i];
+        if (nj_sampling_column_key(column->name).data == NULL) {
+            continue;
+        }
+        if (own == NULL && (own = take(rendering, 1, sizeof *own)) == NULL) {
+            return;
+        }
+        if (item->sampling != own) {
+            *own = *item->sampling;
+            item->sampling = own;
+        }
+        nj_sampling_set_from_column(&schema, column, row->place, own);
+    }
+    rendering->out_of_memory |= schema.out_of_memory;
+}
+
+static enum nj_status choose_seed(const struct nj_item_iterator *iterator, struct nj_item *item,
+                                  struct nj_error *err)
+{
+    if (item->sampling->has_seed) {
+        item->seed = item->sampling->seed;
+        return NJ_OK;
+    }
+    struct nj_item_identity identity = {.prompt_index = item->prompt_index,
+                                        .row_index = item->row_index};
+    return nj_item_seed(iterator->job_seed, &identity, &item->seed, err);
+}
+
+static void render_content(struct rendering *rendering, struct nj_item *item)
+{
+    const struct nj_prompt_template *prompt = rendering->prompt;
+    item->uses_chat = prompt->uses_chat;
+    item->ids = prompt->ids;
+    item->n_ids = prompt->n_ids;
+    if (prompt->uses_chat) {
+        render_messages(rendering, item);
+    } else if (prompt->n_ids == 0) {
+        render_bare_prompt(rendering, item);
+    }
+}
+
+static enum nj_status render_item(struct nj_item_iterator *iterator, struct nj_arena *arena,
+                                  struct nj_diagnostics *diagnostics, struct nj_item *item,
+                                  struct nj_error *err)
+{
+    struct rendering rendering = {.iterator = iterator,
+                                  .prompt = &iterator->prompts[iterator->next_prompt],
+                                  .arena = arena,
+                                  .diagnostics = diagnostics};
+    *item = (struct nj_item){.index = iterator->next_index,
+                             .prompt_index = iterator->next_prompt,
+                             .row_index = iterator->row.index};
+    begin_scope(&rendering, item->index);
+    render_id(&rendering, item);
+    render_content(&rendering, item);
+    choose_sampling(&rendering, item);
+    item->vars = nj_scope_flatten(&rendering.scope, &item->n_vars);
+    if (rendering.out_of_memory || rendering.scope.out_of_memory) {
+        return nj_arena_fail(arena, "render an item", err);
+    }
+    return choose_seed(iterator, item, err);
+}
+
+static void move_on(struct nj_item_iterator *iterator)
+{
+    iterator->next_index++;
+    iterator->next_prompt++;
+    if (iterator->next_prompt == iterator->spec->n_prompts) {
+        iterator->next_prompt = 0;
+        iterator->has_row = false;
+    }
+}
+
+/* The window and arena of a row live only until the next row; items may live longer. */
+static bool copy_text(struct nj_arena *arena, struct nj_text *text)
+{
+    text->data = nj_arena_copy_text(arena, text->data, text->length_bytes);
+    return text->data != NULL;
+}
+
+static enum nj_status detach(struct nj_item *item, struct nj_arena *arena, struct nj_error *err)
+{
+    for (size_t i = 0; i < item->n_vars; i++) {
+        if (!copy_text(arena, &item->vars[i].name) || !copy_text(arena, &item->vars[i].value)) {
+            return nj_arena_fail(arena, "render an item", err);
+        }
+    }
+    return NJ_OK;
+}
+
+/* The next item; with a complaint in `diagnostics` it is not usable, and the next call goes on
+ * behind it. */
+static enum nj_status next_item(struct nj_item_iterator *iterator, struct nj_arena *arena,
+                                struct nj_diagnostics *diagnostics, struct nj_item *item,
+                                bool *has_item, struct nj_error *err)
+{
+    *has_item = true;
+    if (!iterator->has_row) {
+        enum nj_row_outcome outcome = NJ_ROW_NONE;
+        enum nj_status status =
+            nj_row_reader_next(iterator->reader, diagnostics, &iterator->row, &outcome, err);
+        *has_item = outcome != NJ_ROW_NONE;
+        if (status != NJ_OK || outcome != NJ_ROW_FOUND) {
+            return status;
+        }
+        iterator->has_row = true;
+    }
+    enum nj_status status = render_item(iterator, arena, diagnostics, item, err);
+    if (status == NJ_OK) {
+        status = detach(item, arena, err);
+    }
+    move_on(iterator);
+    return status;
+}
+
+enum nj_status nj_item_iterator_next(struct nj_item_iterator *iterator, struct nj_arena *arena,
+                                     struct nj_item *item, bool *has_item, struct nj_error *err)
+{
+    struct nj_arena complaints = {0};
+    struct nj_diagnostics diagnostics;
+    nj_diagnostics_init(&diagnostics, &complaints);
+    struct nj_item found = {0};
+    bool has_found = false;
+    enum nj_status status = next_item(iterator, arena, &diagnostics, &found, &has_found, err);
+    if (status == NJ_OK) {
+        status = nj_diagnostics_status(&diagnostics, err);
+    }
+    if (status == NJ_OK) {
+        *has_item = has_found;
+        *item = found;
+    }
+    nj_diagnostics_deinit(&diagnostics);
+    nj_arena_deinit(&complaints);
+    return status;
+}
+
+/* --- checking all --- */
+
+/* After complaints about the prompts themselves, items would only repeat them: rows alone are
+ * walked then. */
+static enum nj_status check_rows(struct nj_item_iterator *iterator,
+                                 struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    enum nj_row_outcome outcome = NJ_ROW_FOUND;
+    enum nj_status status = NJ_OK;
+    while (status == NJ_OK && outcome != NJ_ROW_NONE) {
+        status =
+            nj_row_reader_next(iterator->reader, diagnostics, &iterator->row, &outcome, err);
+    }
+    return status;
+}
+
+static enum nj_status check_each(struct nj_item_iterator *iterator,
+                                 struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    bool has_item = true;
+    enum nj_status status = NJ_OK;
+    while (status == NJ_OK && has_item) {
+        struct nj_arena arena = {0};
+        struct nj_item item;
+        status = next_item(iterator, &arena, diagnostics, &item, &has_item, err);
+        nj_arena_deinit(&arena);
+    }
+    return status;
+}
+
+enum nj_status nj_items_check(const struct nj_job_spec *spec, const struct nj_file_system *fs,
+                              struct nj_diagnostics *diagnostics, uint64_t *n_items,
+                              struct nj_error *err)
+{
+    struct nj_item_iterator *iterator = NULL;
+    size_t n_errors = diagnostics->n_errors;
+    enum nj_status status = open_iterator(spec, fs, 0, diagnostics, &iterator, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    status = diagnostics->n_errors > n_errors ? check_rows(iterator, diagnostics, err)
+                                              : check_each(iterator, diagnostics, err);
+    uint64_t n_found = iterator->next_index;
+    nj_item_iterator_close(iterator);
+    if (status != NJ_OK) {
+        return status;
+    }
+    if (n_found == 0 && diagnostics->n_errors == 0) {
+        nj_diagnose(diagnostics, NJ_SEVERITY_WARNING, spec->rows.place, NULL,
+                    "there are no rows, so the job has nothing to do");
+    }
+    status = nj_diagnostics_status(diagnostics, err);
+    if (status == NJ_OK) {
+        *n_items = n_found;
+    }
+    return status;
+}

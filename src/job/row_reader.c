@@ -1,0 +1,160 @@
+#include "job/row_reader.h"
+
+#include <stdlib.h>
+
+#include "job/csv.h"
+#include "job/jsonl.h"
+#include "job/row_input.h"
+
+struct nj_row_reader {
+    const struct nj_row_source *source;
+    struct nj_row_input input;
+    struct nj_csv csv;
+    struct nj_jsonl jsonl;
+    struct nj_arena row_arena; /* of the current row */
+    uint64_t next_index;
+    uint64_t n_given;
+    bool is_at_end;
+};
+
+static bool is_table(const struct nj_row_source *source)
+{
+    return source->format == NJ_ROWS_CSV || source->format == NJ_ROWS_TSV;
+}
+
+/* A file that cannot be read is a mistake in the job file, found where it is named. */
+static enum nj_status open_input(struct nj_row_reader *reader, const struct nj_file_system *fs,
+                                 struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    struct nj_error why;
+    enum nj_status status = nj_row_input_init(&reader->input, fs, reader->source->path, &why);
+    if (status == NJ_E_MEMORY) {
+        return nj_fail(err, status, "%s", why.text);
+    }
+    if (status != NJ_OK) {
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, reader->source->place, NULL, "%s",
+                    why.text);
+        reader->is_at_end = true;
+    }
+    return NJ_OK;
+}
+
+static enum nj_status begin(struct nj_row_reader *reader, const struct nj_file_system *fs,
+                            struct nj_arena *arena, struct nj_diagnostics *diagnostics,
+                            struct nj_error *err)
+{
+    const struct nj_row_source *source = reader->source;
+    if (!is_table(source) && source->format != NJ_ROWS_JSONL) {
+        return NJ_OK;
+    }
+    enum nj_status status = open_input(reader, fs, diagnostics, err);
+    if (status != NJ_OK || reader->is_at_end) {
+        return status;
+    }
+    if (source->format == NJ_ROWS_JSONL) {
+        nj_jsonl_begin(&reader->jsonl, &reader->input);
+        return NJ_OK;
+    }
+    bool is_usable = false;
+    status = nj_csv_begin(&reader->csv, &reader->input, arena, source->delimiter, diagnostics,
+                          &is_usable, err);
+    reader->is_at_end = !is_usable;
+    return status;
+}
+
+enum nj_status nj_row_reader_open(const struct nj_row_source *source,
+                                  const struct nj_file_system *fs, struct nj_arena *arena,
+                                  struct nj_diagnostics *diagnostics,
+                                  struct nj_row_reader **reader, struct nj_error *err)
+{
+    struct nj_row_reader *opened = calloc(1, sizeof *opened);
+    if (opened == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "open the rows: out of memory");
+    }
+    opened->source = source;
+    opened->input.fd = -1;
+    enum nj_status status = begin(opened, fs, arena, diagnostics, err);
+    if (status != NJ_OK) {
+        nj_row_reader_close(opened);
+        return status;
+    }
+    *reader = opened;
+    return NJ_OK;
+}
+
+void nj_row_reader_close(struct nj_row_reader *reader)
+{
+    if (reader == NULL) {
+        return;
+    }
+    nj_row_input_deinit(&reader->input);
+    nj_arena_deinit(&reader->row_arena);
+    free(reader);
+}
+
+bool nj_row_reader_columns(const struct nj_row_reader *reader, struct nj_variable_list *columns)
+{
+    if (!is_table(reader->source)) {
+        return false;
+    }
+    *columns = (struct nj_variable_list){reader->csv.columns, reader->csv.n_columns};
+    return true;
+}
+
+/* A job without rows has one, without columns. */
+static void next_inline(struct nj_row_reader *reader, struct nj_row *row,
+                        enum nj_row_outcome *outcome)
+{
+    const struct nj_row_source *source = reader->source;
+    bool has_rows = source->format == NJ_ROWS_INLINE;
+    uint64_t n_rows = has_rows ? source->n_inline_rows : 1;
+    *outcome = reader->next_index < n_rows ? NJ_ROW_FOUND : NJ_ROW_NONE;
+    if (has_rows && *outcome == NJ_ROW_FOUND) {
+        row->place = source->inline_places[reader->next_index];
+        row->columns = (struct nj_variable_list){source->inline_rows[reader->next_index],
+                                                 source->inline_counts[reader->next_index]};
+    }
+}
+
+static enum nj_status next_of_format(struct nj_row_reader *reader, bool wants_values,
+                                     struct nj_diagnostics *diagnostics, struct nj_row *row,
+                                     enum nj_row_outcome *outcome, struct nj_error *err)
+{
+    nj_arena_deinit(&reader->row_arena);
+    if (is_table(reader->source)) {
+        return nj_csv_next(&reader->csv, wants_values, &reader->row_arena, diagnostics, row,
+                           outcome, err);
+    }
+    if (reader->source->format == NJ_ROWS_JSONL) {
+        return nj_jsonl_next(&reader->jsonl, wants_values, &reader->row_arena, diagnostics, row,
+                             outcome, err);
+    }
+    next_inline(reader, row, outcome);
+    return NJ_OK;
+}
+
+/* Rows before the offset are counted and not judged. */
+enum nj_status nj_row_reader_next(struct nj_row_reader *reader,
+                                  struct nj_diagnostics *diagnostics, struct nj_row *row,
+                                  enum nj_row_outcome *outcome, struct nj_error *err)
+{
+    const struct nj_row_source *source = reader->source;
+    *outcome = NJ_ROW_NONE;
+    bool limit_reached = source->limit > 0 && reader->n_given == source->limit;
+    while (!reader->is_at_end && !limit_reached) {
+        *row = (struct nj_row){.index = reader->next_index};
+        bool is_wanted = reader->next_index >= source->offset;
+        enum nj_status status =
+            next_of_format(reader, is_wanted, diagnostics, row, outcome, err);
+        if (status != NJ_OK) {
+            return status;
+        }
+        reader->next_index++;
+        reader->is_at_end = *outcome == NJ_ROW_NONE;
+        if (is_wanted) {
+            reader->n_given++;
+            break;
+        }
+    }
+    return NJ_OK;
+}
