@@ -1,0 +1,197 @@
+#include "model/experts.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "model/feed_forward.h"
+
+/* Rows of one wave. */
+struct buffers {
+    float *inputs; /* (pairs, n_latent) */
+    float *gate;   /* (pairs, n_expert) */
+    float *up;     /* (pairs, n_expert) */
+};
+
+/* A row has at most n_chosen pairs, and at most one with each expert of the wave. */
+static uint32_t most_pairs(const struct nj_dims *dims, uint32_t n_rows)
+{
+    uint32_t per_row =
+        dims->n_chosen < NJ_EXPERTS_PER_WAVE ? dims->n_chosen : NJ_EXPERTS_PER_WAVE;
+    return n_rows * per_row;
+}
+
+static struct buffers lay_out(struct nj_workspace *workspace, const struct nj_dims *dims,
+                              uint32_t n_rows)
+{
+    uint32_t n_pairs = most_pairs(dims, n_rows);
+    return (struct buffers){.inputs = nj_workspace_rows(workspace, n_pairs, dims->n_latent),
+                            .gate = nj_workspace_rows(workspace, n_pairs, dims->n_expert),
+                            .up = nj_workspace_rows(workspace, n_pairs, dims->n_expert)};
+}
+
+void nj_experts_measure(struct nj_workspace *workspace, const struct nj_dims *dims,
+                        uint32_t n_rows)
+{
+    (void)lay_out(workspace, dims, n_rows);
+}
+
+static uint32_t n_rows_of(const struct nj_routing *routing, uint32_t expert)
+{
+    return routing->first[expert + 1] - routing->first[expert];
+}
+
+void nj_experts_want(const struct nj_weights *weights, const struct nj_moe_weights *moe,
+                     const struct nj_dims *dims, const struct nj_routing *routing,
+                     struct nj_stream *stream)
+{
+    for (uint32_t expert = 0; expert < dims->n_experts; expert++) {
+        if (n_rows_of(routing, expert) > 0) {
+            nj_weights_want_expert(weights, stream, &moe->experts[expert]);
+        }
+    }
+}
+
+/* A few experts with rising ids. Their pairs are the group positions from `first_position`. */
+struct wave {
+    const struct nj_compute *compute;
+    const struct nj_moe_weights *moe;
+    const struct nj_dims *dims;
+    const struct nj_routing *routing;
+    const struct buffers *buffers;
+    uint32_t experts[NJ_EXPERTS_PER_WAVE];
+    uint32_t n_experts;
+    uint32_t first_position;
+    uint32_t n_positions;
+    struct nj_tile gate[NJ_EXPERTS_PER_WAVE];
+    struct nj_tile up[NJ_EXPERTS_PER_WAVE];
+    struct nj_tile down[NJ_EXPERTS_PER_WAVE];
+};
+
+/* Fills the wave from expert `next` on; returns the expert after its last one. */
+static uint32_t gather_wave(struct wave *wave, uint32_t next)
+{
+    const struct nj_routing *routing = wave->routing;
+    wave->n_experts = 0;
+    wave->first_position = routing->first[next];
+    while (next < wave->dims->n_experts && wave->n_experts < NJ_EXPERTS_PER_WAVE) {
+        if (n_rows_of(routing, next) > 0) {
+            wave->experts[wave->n_experts++] = next;
+        }
+        next++;
+    }
+    wave->n_positions = routing->first[next] - wave->first_position;
+    return next;
+}
+
+static enum nj_status pin_expert(struct wave *wave, uint32_t i, struct nj_error *err)
+{
+    struct nj_stream *stream = wave->compute->stream;
+    const struct nj_feed_forward_weights *expert = &wave->moe->experts[wave->experts[i]];
+    enum nj_status status = nj_bound_matrix_pin(&expert->gate, 0, stream, &wave->gate[i], err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    status = nj_bound_matrix_pin(&expert->up, 0, stream, &wave->up[i], err);
+    if (status != NJ_OK) {
+        goto unpin_gate;
+    }
+    status = nj_bound_matrix_pin(&expert->down, 0, stream, &wave->down[i], err);
+    if (status == NJ_OK) {
+        return NJ_OK;
+    }
+    nj_bound_matrix_unpin(&expert->up, 0, stream);
+unpin_gate:
+    nj_bound_matrix_unpin(&expert->gate, 0, stream);
+    return status;
+}
+
+static void unpin_experts(const struct wave *wave, uint32_t n_pinned)
+{
+    struct nj_stream *stream = wave->compute->stream;
+    for (uint32_t i = 0; i < n_pinned; i++) {
+        const struct nj_feed_forward_weights *expert = &wave->moe->experts[wave->experts[i]];
+        nj_bound_matrix_unpin(&expert->gate, 0, stream);
+        nj_bound_matrix_unpin(&expert->up, 0, stream);
+        nj_bound_matrix_unpin(&expert->down, 0, stream);
+    }
+}
+
+static enum nj_status pin_wave(struct wave *wave, struct nj_error *err)
+{
+    for (uint32_t i = 0; i < wave->n_experts; i++) {
+        enum nj_status status = pin_expert(wave, i, err);
+        if (status != NJ_OK) {
+            unpin_experts(wave, i);
+            return nj_prefix(err, status, "expert %u", wave->experts[i]);
+        }
+    }
+    return NJ_OK;
+}
+
+static void gather_inputs(const struct wave *wave, const float *z)
+{
+    size_t width = wave->dims->n_latent;
+    const uint32_t *rows = wave->routing->rows + wave->first_position;
+    for (uint32_t i = 0; i < wave->n_positions; i++) {
+        memcpy(wave->buffers->inputs + i * width, z + rows[i] * width, width * sizeof *z);
+    }
+}
+
+/* `tile` on the rows of the wave's i-th expert; x and y begin at the wave's first pair. */
+static struct nj_product product_of(const struct wave *wave, uint32_t i,
+                                    const struct nj_tile *tile, const float *x, float *y)
+{
+    uint32_t expert = wave->experts[i];
+    size_t first = wave->routing->first[expert] - wave->first_position;
+    size_t n_inputs = tile->matrix.n_inputs;
+    size_t n_outputs = tile->matrix.n_outputs;
+    return (struct nj_product){.matrix = tile->matrix,
+                               .x = x + first * n_inputs,
+                               .x_stride = n_inputs,
+                               .y = y + first * n_outputs,
+                               .y_stride = n_outputs,
+                               .n_rows = n_rows_of(wave->routing, expert)};
+}
+
+static void run_wave(const struct wave *wave, const float *z, float *outputs)
+{
+    const struct buffers *buffers = wave->buffers;
+    const struct nj_dims *dims = wave->dims;
+    struct nj_product products[2 * NJ_EXPERTS_PER_WAVE];
+    gather_inputs(wave, z);
+    for (uint32_t i = 0; i < wave->n_experts; i++) {
+        products[2 * i] = product_of(wave, i, &wave->gate[i], buffers->inputs, buffers->gate);
+        products[2 * i + 1] = product_of(wave, i, &wave->up[i], buffers->inputs, buffers->up);
+    }
+    nj_compute_products(wave->compute, products, 2 * wave->n_experts);
+    nj_activate_rows(wave->compute, dims, buffers->gate, buffers->up, wave->n_positions,
+                     dims->n_expert);
+    float *wave_outputs = outputs + (size_t)wave->first_position * dims->n_latent;
+    for (uint32_t i = 0; i < wave->n_experts; i++) {
+        products[i] = product_of(wave, i, &wave->down[i], buffers->gate, wave_outputs);
+    }
+    nj_compute_products(wave->compute, products, wave->n_experts);
+}
+
+enum nj_status nj_experts_run(const struct nj_compute *compute,
+                              const struct nj_moe_weights *moe, const struct nj_dims *dims,
+                              const struct nj_routing *routing, const float *z, uint32_t n_rows,
+                              struct nj_workspace *workspace, float *outputs,
+                              struct nj_error *err)
+{
+    struct buffers buffers = lay_out(workspace, dims, n_rows);
+    struct wave wave = {
+        .compute = compute, .moe = moe, .dims = dims, .routing = routing, .buffers = &buffers};
+    uint32_t next = 0;
+    while (next < dims->n_experts) {
+        next = gather_wave(&wave, next);
+        assert(wave.n_positions <= most_pairs(dims, n_rows));
+        enum nj_status status = pin_wave(&wave, err);
+        if (status != NJ_OK) {
+            return status;
+        }
+        run_wave(&wave, z, outputs);
+        unpin_experts(&wave, wave.n_experts);
+    }
+    return NJ_OK;
+}

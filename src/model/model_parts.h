@@ -1,0 +1,40 @@
+/* The inside of an open model, for the two files that work on it: model.c makes and releases
+ * it, sweep.c walks it.
+ */
+#ifndef NJ_MODEL_MODEL_PARTS_H
+#define NJ_MODEL_MODEL_PARTS_H
+
+#include <stdint.h>
+
+#include "base/byte_budget.h"
+#include "base/digest.h"
+#include "base/pool.h"
+#include "kernels/kernels.h"
+#include "model/compute.h"
+#include "model/dims.h"
+#include "model/memory_plan.h"
+#include "model/weights.h"
+#include "model/workspace.h"
+#include "stream/stream.h"
+
+struct nj_model {
+    struct nj_dims dims;
+    uint32_t max_rows;
+    struct nj_memory_plan plan;
+    struct nj_byte_budget budget; /* pays for all below, and for states */
+    uint64_t paid_bytes;          /* by the model itself; the stream pays for its own */
+    struct nj_weights weights;
+    struct nj_stream *stream;
+    struct nj_pool *pool;
+    struct nj_compute compute;
+    struct nj_workspace workspace;
+    uint8_t *thread_memory;
+    int32_t *first_bad_layer; /* (max_rows), of the last sweep */
+    char fingerprint[NJ_DIGEST_HEX_BYTES];
+};
+
+/* Takes what a sweep of `n_rows` will take, to measure it (sweep.c). */
+void nj_sweep_measure(struct nj_workspace *workspace, const struct nj_dims *dims,
+                      uint32_t n_rows);
+
+#endif

@@ -1,0 +1,63 @@
+/* One sequence's memory of what it has read: per layer, flat and pointer-free inside.
+ *
+ * A KDA layer holds a recurrent part of fixed size that every token replaces: S (n_delta_heads,
+ * n_delta keys, n_delta values), then the convolution history (n_taps - 1, 3 * n_delta_heads *
+ * n_delta: q, k and v channels, oldest first). An MLA layer holds per position kv_rank + n_rope
+ * values (the normed latent, then k_r), in pages of 64 positions, the attention block; pages
+ * are counted by reference, so that a shared prefix can be forked without copying.
+ *
+ * Invariant: every layer holds exactly `length` positions, except while a sweep runs. A sweep
+ * that is broken off leaves the states it touched unusable (`is_broken`): reset and feed again.
+ *
+ * Threads: the engine thread; during a sweep, one compute piece per (sequence, layer) writes.
+ */
+#ifndef NJ_MODEL_STATE_H
+#define NJ_MODEL_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/byte_budget.h"
+#include "base/status.h"
+#include "model/dims.h"
+
+enum { NJ_PAGE_POSITIONS = 64 };
+
+struct nj_state;
+
+/* Bytes of the recurrent parts of all layers, and of one page of all MLA layers. */
+uint64_t nj_state_recurrent_bytes(const struct nj_dims *dims);
+uint64_t nj_state_page_bytes(const struct nj_dims *dims);
+
+/* An empty state (length 0, all zero). Pages are paid from `budget` (NULL: not counted) as they
+ * are needed. Caller owns `*state`. */
+enum nj_status nj_state_create(const struct nj_dims *dims, struct nj_byte_budget *budget,
+                               struct nj_state **state, struct nj_error *err);
+void nj_state_destroy(struct nj_state *state);
+
+/* Back to empty: recurrent part, convolution history and pages together. */
+void nj_state_reset(struct nj_state *state);
+
+uint32_t nj_state_length(const struct nj_state *state);
+bool nj_state_is_broken(const struct nj_state *state);
+
+/* A state that continues from the same prefix: recurrent parts copied, full pages shared, the
+ * last partial page copied. */
+enum nj_status nj_state_fork(const struct nj_state *state, struct nj_state **fork,
+                             struct nj_error *err);
+
+/* For the sweep: makes room for `n_positions` more, so that nothing allocates inside it. */
+enum nj_status nj_state_reserve(struct nj_state *state, uint32_t n_positions,
+                                struct nj_error *err);
+
+/* The recurrent part of a KDA layer and its size in values; NULL and 0 for an MLA layer. */
+float *nj_state_recurrent(struct nj_state *state, uint32_t layer, uint64_t *n_values);
+float *nj_state_conv_history(struct nj_state *state, uint32_t layer);
+/* Page `page` of an MLA layer: (64, kv_rank + n_rope). */
+float *nj_state_page(struct nj_state *state, uint32_t layer, uint32_t page);
+
+/* For the sweep only. */
+void nj_state_mark_broken(struct nj_state *state);
+void nj_state_advance(struct nj_state *state, uint32_t n_positions); /* clears broken */
+
+#endif

@@ -1,0 +1,55 @@
+/* The sweep: one walk over all layers in which every row advances.
+ *
+ * A row is one position of one sequence. A prompt chunk is many rows of one sequence, a decode
+ * step one row each; both are only row lists. A layer's weights are asked for once and serve
+ * every row. Rows never influence each other's bits.
+ */
+#ifndef NJ_MODEL_SWEEP_H
+#define NJ_MODEL_SWEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/value_types.h"
+#include "model/model.h"
+#include "model/state.h"
+
+/* Rows of one state stand together, with rising positions that continue its length. */
+struct nj_row {
+    struct nj_state *state;
+    uint32_t position;
+    nj_token token;
+    bool wants_logits;
+};
+
+/* All optional (NULL). Called on the engine thread. */
+struct nj_sweep_hooks {
+    void *context;
+    /* `layer` is final for this sweep: its states may be taken away. */
+    void (*on_layer_final)(void *context, uint32_t layer);
+    /* The router's choice of one row: n_chosen ids in slot order and their weights. */
+    void (*on_routing)(void *context, uint32_t layer, uint32_t row, const uint32_t *experts,
+                       const float *weights, uint32_t n_chosen);
+    /* Polled between layers; true breaks the sweep off with NJ_E_STOPPED. */
+    bool (*should_stop)(void *context);
+};
+
+/* Runs the rows (1 .. max_rows of the model). `logits` receives (rows that want them,
+ * n_vocabulary) in row order; may be NULL when none does.
+ *
+ * NJ_E_INPUT a token outside the vocabulary (nothing touched); NJ_E_WEIGHTS or NJ_E_IO a failed
+ * read; NJ_E_BUDGET no room for pages (nothing touched); NJ_E_STOPPED by the hook. After a
+ * failure inside the walk every state in `rows` is broken.
+ *
+ * Values that are not finite do not fail the sweep: `nj_sweep_first_bad_layer` tells them per
+ * row. */
+enum nj_status nj_sweep_run(struct nj_model *model, const struct nj_row *rows, uint32_t n_rows,
+                            const struct nj_sweep_hooks *hooks, float *logits,
+                            struct nj_error *err);
+
+/* The layer after which the row's hidden values were first not finite, n_layers for the logits
+ * themselves, or -1 when all are finite. Of the last sweep. */
+int32_t nj_sweep_first_bad_layer(const struct nj_model *model, uint32_t row);
+
+#endif

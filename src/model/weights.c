@@ -1,0 +1,543 @@
+#include "model/weights.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vector.h"
+#include "model/complaints.h"
+#include "model/recipe.h"
+#include "quant/mxfp4.h"
+
+enum { NAME_BYTES = 256 };
+
+/* One binding under way. */
+struct binder {
+    struct nj_weights *weights;
+    const struct nj_dims *dims;
+    const struct nj_weight_index *index;
+    struct nj_complaints complaints;
+    enum nj_status status; /* of what is not the file's fault: memory */
+    struct nj_error *err;
+};
+
+static void full_name(char name[NAME_BYTES], const char *scope, const char *tensor,
+                      const char *suffix)
+{
+    (void)snprintf(name, NAME_BYTES, "%s%s%s", scope, tensor, suffix);
+}
+
+static void complain_missing(struct binder *binder, const char *name)
+{
+    const char *shard = nj_weight_index_missing_shard(binder->index, name);
+    if (shard != NULL) {
+        nj_complain(&binder->complaints, "%s is in %s, which is missing", name, shard);
+    } else {
+        nj_complain(&binder->complaints, "%s is missing", name);
+    }
+}
+
+static const char *type_name(enum nj_value_type type)
+{
+    switch (type) {
+    case NJ_VALUE_F32:
+        return "F32";
+    case NJ_VALUE_BF16:
+        return "BF16";
+    case NJ_VALUE_U8:
+        return "U8";
+    case NJ_VALUE_OTHER:
+        break;
+    }
+    return "of a type that is not computed with";
+}
+
+/* "[12, 1, 4]" */
+static const char *shape_text(const struct nj_weight *weight, char text[NAME_BYTES])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < weight->n_dimensions && length < NAME_BYTES; i++) {
+        int written = snprintf(text + length, NAME_BYTES - length, "%s%llu", i == 0 ? "" : ", ",
+                               (unsigned long long)weight->shape[i]);
+        length += written > 0 ? (size_t)written : 0;
+    }
+    return text;
+}
+
+static bool is_plain(enum nj_value_type type)
+{
+    return type == NJ_VALUE_BF16 || type == NJ_VALUE_F32;
+}
+
+/* Looks a 2-dimensional tensor up and complains unless it is (outputs, inputs). */
+static const struct nj_weight *find_table(struct binder *binder, const char *name,
+                                          uint64_t outputs, uint64_t inputs)
+{
+    const struct nj_weight *weight = nj_weight_index_find(binder->index, name);
+    if (weight == NULL) {
+        complain_missing(binder, name);
+        return NULL;
+    }
+    if (weight->n_dimensions != 2 || weight->shape[0] != outputs ||
+        weight->shape[1] != inputs) {
+        char shape[NAME_BYTES];
+        nj_complain(&binder->complaints, "%s is [%s], not [%llu, %llu]", name,
+                    shape_text(weight, shape), (unsigned long long)outputs,
+                    (unsigned long long)inputs);
+        return NULL;
+    }
+    return weight;
+}
+
+/* Cuts `source` into records of `rows_per_tile` rows; returns the first record's number. */
+static uint32_t add_records(struct binder *binder, const struct nj_weight *source,
+                            uint32_t n_rows, uint32_t rows_per_tile, uint64_t row_bytes)
+{
+    struct nj_weights *weights = binder->weights;
+    uint32_t n_tiles = (n_rows - 1) / rows_per_tile + 1;
+    uint32_t first = weights->n_records;
+    enum nj_status status =
+        nj_vector_reserve(&weights->extents, &weights->extents_capacity,
+                          sizeof *weights->extents, (size_t)first + n_tiles, binder->err);
+    if (status != NJ_OK) {
+        binder->status = status;
+        return 0;
+    }
+    for (uint32_t tile = 0; tile < n_tiles; tile++) {
+        uint32_t first_row = tile * rows_per_tile;
+        uint32_t left = n_rows - first_row;
+        uint32_t tile_rows = left < rows_per_tile ? left : rows_per_tile;
+        struct nj_extent *extent = &weights->extents[first + tile];
+        *extent =
+            (struct nj_extent){.drive = 0,
+                               .file = source->file,
+                               .offset_bytes = source->offset_bytes + first_row * row_bytes,
+                               .length_bytes = tile_rows * row_bytes};
+        weights->record_bytes += extent->length_bytes;
+    }
+    weights->n_records += n_tiles;
+    return first;
+}
+
+/* As many rows as a record holds, in whole units; 0 when one unit is too large. */
+static uint32_t rows_per_tile(uint64_t row_bytes, uint32_t row_unit)
+{
+    uint64_t units = NJ_RECORD_LIMIT_BYTES / (row_bytes * row_unit);
+    uint64_t rows = units * row_unit;
+    return rows > UINT32_MAX ? UINT32_MAX / row_unit * row_unit : (uint32_t)rows;
+}
+
+static void bind_records(struct binder *binder, const char *name,
+                         const struct nj_weight *values, const struct nj_weight *scales,
+                         uint32_t row_unit, struct nj_bound_matrix *bound)
+{
+    uint64_t row_bytes = nj_matrix_row_bytes(bound->type, bound->n_inputs);
+    uint64_t scale_bytes = nj_matrix_row_scale_bytes(bound->type, bound->n_inputs);
+    bound->rows_per_tile = rows_per_tile(row_bytes, row_unit);
+    if (bound->rows_per_tile == 0) {
+        nj_complain(&binder->complaints, "%s: %u rows do not fit a record of %d bytes", name,
+                    row_unit, NJ_RECORD_LIMIT_BYTES);
+        return;
+    }
+    bound->first_record =
+        add_records(binder, values, bound->n_outputs, bound->rows_per_tile, row_bytes);
+    if (scales != NULL) {
+        bound->first_scales =
+            add_records(binder, scales, bound->n_outputs, bound->rows_per_tile, scale_bytes);
+    }
+}
+
+static void bind_plain(struct binder *binder, const char *name, uint32_t row_unit,
+                       struct nj_bound_matrix *bound)
+{
+    const struct nj_weight *weight =
+        find_table(binder, name, bound->n_outputs, bound->n_inputs);
+    if (weight == NULL) {
+        return;
+    }
+    if (!is_plain(weight->type)) {
+        nj_complain(&binder->complaints, "%s is %s, not BF16 or F32", name,
+                    type_name(weight->type));
+        return;
+    }
+    bound->type = weight->type == NJ_VALUE_F32 ? NJ_MATRIX_F32 : NJ_MATRIX_BF16;
+    bind_records(binder, name, weight, NULL, row_unit, bound);
+}
+
+static void bind_packed(struct binder *binder, const char *scope, const char *tensor,
+                        uint32_t row_unit, struct nj_bound_matrix *bound)
+{
+    char values_name[NAME_BYTES];
+    char scales_name[NAME_BYTES];
+    full_name(values_name, scope, tensor, ".weight_packed");
+    full_name(scales_name, scope, tensor, ".weight_scale");
+    if (bound->n_inputs % NJ_MXFP4_BLOCK_VALUES != 0) {
+        nj_complain(&binder->complaints, "%s packs rows of %u values, no multiple of 32",
+                    values_name, bound->n_inputs);
+        return;
+    }
+    const struct nj_weight *values =
+        find_table(binder, values_name, bound->n_outputs, bound->n_inputs / 2);
+    const struct nj_weight *scales = find_table(binder, scales_name, bound->n_outputs,
+                                                bound->n_inputs / NJ_MXFP4_BLOCK_VALUES);
+    if (values == NULL || scales == NULL) {
+        return;
+    }
+    if (values->type != NJ_VALUE_U8 || scales->type != NJ_VALUE_U8) {
+        nj_complain(&binder->complaints, "%s is %s and its scales are %s, not U8 both",
+                    values_name, type_name(values->type), type_name(scales->type));
+        return;
+    }
+    bound->type = NJ_MATRIX_MXFP4;
+    bind_records(binder, values_name, values, scales, row_unit, bound);
+}
+
+/* Packed or plain is told by the suffix that the file has, per tensor, and by nothing else. */
+static void bind_matrix(struct binder *binder, const char *scope,
+                        const struct nj_recipe_matrix *recipe, void *fields)
+{
+    struct nj_bound_matrix *bound = (void *)((char *)fields + recipe->offset);
+    struct nj_bound_matrix wanted = {.n_outputs = nj_axis_size(binder->dims, recipe->outputs),
+                                     .n_inputs = nj_axis_size(binder->dims, recipe->inputs)};
+    uint32_t row_unit = nj_axis_size(binder->dims, recipe->row_unit);
+    char plain[NAME_BYTES];
+    char packed[NAME_BYTES];
+    full_name(plain, scope, recipe->name, ".weight");
+    full_name(packed, scope, recipe->name, ".weight_packed");
+    bool is_packed = nj_weight_index_find(binder->index, packed) != NULL ||
+                     nj_weight_index_missing_shard(binder->index, packed) != NULL;
+    if (is_packed && nj_weight_index_find(binder->index, plain) != NULL) {
+        nj_complain(&binder->complaints, "both %s and %s exist", plain, packed);
+    } else if (is_packed && recipe->is_never_packed) {
+        nj_complain(&binder->complaints, "%s: this matrix cannot be used packed", packed);
+    } else if (is_packed) {
+        bind_packed(binder, scope, recipe->name, row_unit, &wanted);
+    } else {
+        bind_plain(binder, plain, row_unit, &wanted);
+    }
+    *bound = wanted;
+}
+
+/* Compares a shape with (outer, inner), axes of length 1 aside. */
+static bool shape_matches(const struct nj_weight *weight, uint64_t outer, uint64_t inner)
+{
+    uint64_t wanted[2] = {outer, inner};
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < weight->n_dimensions; i++) {
+        if (weight->shape[i] == 1) {
+            continue;
+        }
+        while (next < 2 && wanted[next] == 1) {
+            next += 1;
+        }
+        if (next == 2 || weight->shape[i] != wanted[next]) {
+            return false;
+        }
+        next += 1;
+    }
+    while (next < 2 && wanted[next] == 1) {
+        next += 1;
+    }
+    return next == 2;
+}
+
+static uint64_t n_values_in_file(const struct nj_weight *weight)
+{
+    return weight->length_bytes / nj_value_bytes(weight->type);
+}
+
+/* The field's memory, taken when its first part is bound; NULL when there is none. */
+static float *vector_memory(struct binder *binder, const struct nj_recipe_vector *recipe,
+                            void *fields, uint64_t n_values)
+{
+    float **field = (void *)((char *)fields + recipe->offset);
+    if (*field == NULL) {
+        *field = nj_arena_take_array(&binder->weights->arena, n_values * recipe->n_parts,
+                                     sizeof(float));
+    }
+    if (*field == NULL) {
+        binder->status = nj_arena_fail(&binder->weights->arena, recipe->name, binder->err);
+        return NULL;
+    }
+    return *field + recipe->part * n_values;
+}
+
+static void add_vector(struct binder *binder, const struct nj_recipe_vector *recipe,
+                       void *fields, const struct nj_weight *source, uint64_t n_values)
+{
+    struct nj_weights *weights = binder->weights;
+    float *values = vector_memory(binder, recipe, fields, n_values);
+    if (values == NULL) {
+        return;
+    }
+    enum nj_status status =
+        nj_vector_reserve(&weights->vectors, &weights->vectors_capacity,
+                          sizeof *weights->vectors, weights->n_vectors + 1, binder->err);
+    if (status != NJ_OK) {
+        binder->status = status;
+        return;
+    }
+    weights->vectors[weights->n_vectors++] =
+        (struct nj_vector_extent){.source = source,
+                                  .values = values,
+                                  .n_values = (uint32_t)n_values,
+                                  .has_zero_tail = recipe->has_zero_tail};
+}
+
+static void bind_vector(struct binder *binder, const char *scope,
+                        const struct nj_recipe_vector *recipe, void *fields)
+{
+    char name[NAME_BYTES];
+    full_name(name, scope, recipe->name, "");
+    const struct nj_weight *weight = nj_weight_index_find(binder->index, name);
+    if (weight == NULL) {
+        complain_missing(binder, name);
+        return;
+    }
+    if (!is_plain(weight->type)) {
+        nj_complain(&binder->complaints, "%s is %s, not BF16 or F32", name,
+                    type_name(weight->type));
+        return;
+    }
+    uint64_t outer = nj_axis_size(binder->dims, recipe->outer);
+    uint64_t inner = nj_axis_size(binder->dims, recipe->inner);
+    bool fits = recipe->has_zero_tail ? n_values_in_file(weight) >= outer * inner
+                                      : shape_matches(weight, outer, inner);
+    if (!fits) {
+        char shape[NAME_BYTES];
+        nj_complain(&binder->complaints, "%s is [%s], not [%llu, %llu]", name,
+                    shape_text(weight, shape), (unsigned long long)outer,
+                    (unsigned long long)inner);
+        return;
+    }
+    add_vector(binder, recipe, fields, weight, outer * inner);
+}
+
+static void bind_parts(struct binder *binder, struct nj_recipe_parts parts, uint32_t layer,
+                       const char *scope, void *fields)
+{
+    for (uint32_t i = 0; i < parts.n_parts; i++) {
+        const struct nj_recipe_part *part = &parts.parts[i];
+        if (!part->applies(binder->dims, layer)) {
+            continue;
+        }
+        for (uint32_t j = 0; j < part->n_matrices && binder->status == NJ_OK; j++) {
+            bind_matrix(binder, scope, &part->matrices[j], fields);
+        }
+        for (uint32_t j = 0; j < part->n_vectors && binder->status == NJ_OK; j++) {
+            bind_vector(binder, scope, &part->vectors[j], fields);
+        }
+    }
+}
+
+static void bind_experts(struct binder *binder, uint32_t layer, struct nj_layer_weights *fields)
+{
+    struct nj_weights *weights = binder->weights;
+    uint32_t n_experts = binder->dims->n_experts;
+    fields->moe.experts =
+        nj_arena_take_array(&weights->arena, n_experts, sizeof *fields->moe.experts);
+    if (fields->moe.experts == NULL) {
+        binder->status = nj_arena_fail(&weights->arena, "experts", binder->err);
+        return;
+    }
+    for (uint32_t expert = 0; expert < n_experts && binder->status == NJ_OK; expert++) {
+        char scope[NAME_BYTES];
+        uint64_t before = weights->record_bytes;
+        (void)snprintf(scope, sizeof scope, "%smodel.layers.%u.block_sparse_moe.experts.%u.",
+                       nj_recipe_prefix(binder->dims), layer, expert);
+        bind_parts(binder, nj_recipe_expert(), layer, scope, &fields->moe.experts[expert]);
+        if (weights->expert_bytes < weights->record_bytes - before) {
+            weights->expert_bytes = weights->record_bytes - before;
+        }
+    }
+}
+
+static void bind_layer(struct binder *binder, uint32_t layer)
+{
+    struct nj_layer_weights *fields = &binder->weights->layers[layer];
+    char scope[NAME_BYTES];
+    (void)snprintf(scope, sizeof scope, "%smodel.layers.%u.", nj_recipe_prefix(binder->dims),
+                   layer);
+    fields->first_trunk_record = binder->weights->n_records;
+    bind_parts(binder, nj_recipe_layer(), layer, scope, fields);
+    fields->n_trunk_records = binder->weights->n_records - fields->first_trunk_record;
+    if (nj_dims_layer_is_moe(binder->dims, layer)) {
+        bind_experts(binder, layer, fields);
+    }
+}
+
+/* Memory for what the vectors are turned into before the first sweep. */
+static float *take_prepared(struct binder *binder, uint32_t n_values)
+{
+    struct nj_weights *weights = binder->weights;
+    float *values = nj_arena_take_array(&weights->arena, n_values, sizeof(float));
+    if (values == NULL) {
+        binder->status = nj_arena_fail(&weights->arena, "weights", binder->err);
+    }
+    return values;
+}
+
+static void take_prepared_vectors(struct binder *binder)
+{
+    struct nj_weights *weights = binder->weights;
+    const struct nj_dims *dims = binder->dims;
+    bool is_mixing = dims->attention_residual_block != 0;
+    if (is_mixing) {
+        weights->global.output_mix.product = take_prepared(binder, dims->n_hidden);
+    }
+    for (uint32_t layer = 0; layer < dims->n_layers && binder->status == NJ_OK; layer++) {
+        struct nj_layer_weights *fields = &weights->layers[layer];
+        if (is_mixing) {
+            fields->attention_mix.product = take_prepared(binder, dims->n_hidden);
+            fields->feed_forward_mix.product = take_prepared(binder, dims->n_hidden);
+        }
+        if (dims->mixers[layer] == NJ_MIXER_DELTA) {
+            fields->delta.rates = take_prepared(binder, dims->n_delta_heads);
+        }
+    }
+}
+
+static void number_records(struct binder *binder)
+{
+    struct nj_weights *weights = binder->weights;
+    weights->record_numbers =
+        nj_arena_take_array(&weights->arena, weights->n_records, sizeof(uint32_t));
+    if (weights->record_numbers == NULL) {
+        binder->status = nj_arena_fail(&weights->arena, "record numbers", binder->err);
+        return;
+    }
+    for (uint32_t i = 0; i < weights->n_records; i++) {
+        weights->record_numbers[i] = i;
+    }
+}
+
+static void bind_all(struct binder *binder)
+{
+    struct nj_weights *weights = binder->weights;
+    const struct nj_dims *dims = binder->dims;
+    weights->layers =
+        nj_arena_take_array(&weights->arena, dims->n_layers, sizeof *weights->layers);
+    if (weights->layers == NULL) {
+        binder->status = nj_arena_fail(&weights->arena, "layers", binder->err);
+        return;
+    }
+    bind_parts(binder, nj_recipe_global(), 0, nj_recipe_prefix(dims), &weights->global);
+    for (uint32_t layer = 0; layer < dims->n_layers && binder->status == NJ_OK; layer++) {
+        bind_layer(binder, layer);
+    }
+    if (binder->status == NJ_OK) {
+        take_prepared_vectors(binder);
+    }
+    if (binder->status == NJ_OK) {
+        number_records(binder);
+    }
+}
+
+enum nj_status nj_weights_init(struct nj_weights *weights, const struct nj_dims *dims,
+                               const struct nj_weight_index *index, struct nj_error *err)
+{
+    memset(weights, 0, sizeof *weights);
+    nj_arena_init(&weights->arena, 0);
+    struct binder binder = {.weights = weights,
+                            .dims = dims,
+                            .index = index,
+                            .complaints = {.err = err},
+                            .status = NJ_OK,
+                            .err = err};
+    bind_all(&binder);
+    weights->resident_bytes =
+        weights->arena.used_bytes + weights->extents_capacity * sizeof *weights->extents;
+    enum nj_status status = binder.status;
+    if (status == NJ_OK) {
+        status = nj_complaints_status(&binder.complaints);
+    }
+    if (status != NJ_OK) {
+        nj_weights_deinit(weights);
+    }
+    return status;
+}
+
+void nj_weights_deinit(struct nj_weights *weights)
+{
+    free(weights->extents);
+    free(weights->vectors);
+    nj_arena_deinit(&weights->arena);
+    memset(weights, 0, sizeof *weights);
+}
+
+void nj_weights_want(const struct nj_weights *weights, struct nj_stream *stream,
+                     uint32_t first_record, uint32_t n_records)
+{
+    assert(first_record + n_records <= weights->n_records);
+    nj_stream_want(stream, weights->record_numbers + first_record, n_records);
+}
+
+static void want_matrix(const struct nj_weights *weights, struct nj_stream *stream,
+                        const struct nj_bound_matrix *matrix)
+{
+    nj_weights_want(weights, stream, matrix->first_record, nj_bound_matrix_n_records(matrix));
+}
+
+void nj_weights_want_expert(const struct nj_weights *weights, struct nj_stream *stream,
+                            const struct nj_feed_forward_weights *expert)
+{
+    want_matrix(weights, stream, &expert->gate);
+    want_matrix(weights, stream, &expert->up);
+    want_matrix(weights, stream, &expert->down);
+}
+
+/* One walk over all matrices. */
+struct matrix_walk {
+    const struct nj_dims *dims;
+    nj_weights_visit *visit;
+    void *context;
+    struct nj_error *err;
+};
+
+static enum nj_status visit_parts(const struct matrix_walk *walk, struct nj_recipe_parts parts,
+                                  uint32_t layer, int32_t expert, const void *fields)
+{
+    for (uint32_t i = 0; i < parts.n_parts; i++) {
+        const struct nj_recipe_part *part = &parts.parts[i];
+        if (!part->applies(walk->dims, layer)) {
+            continue;
+        }
+        for (uint32_t j = 0; j < part->n_matrices; j++) {
+            const struct nj_recipe_matrix *recipe = &part->matrices[j];
+            const void *matrix = (const char *)fields + recipe->offset;
+            enum nj_status status =
+                walk->visit(walk->context, recipe->name, layer, expert, matrix, walk->err);
+            if (status != NJ_OK) {
+                return status;
+            }
+        }
+    }
+    return NJ_OK;
+}
+
+static enum nj_status visit_layer(const struct matrix_walk *walk, uint32_t layer,
+                                  const struct nj_layer_weights *fields)
+{
+    enum nj_status status = visit_parts(walk, nj_recipe_layer(), layer, -1, fields);
+    bool is_moe = nj_dims_layer_is_moe(walk->dims, layer);
+    uint32_t n_experts = is_moe ? walk->dims->n_experts : 0;
+    for (uint32_t expert = 0; expert < n_experts && status == NJ_OK; expert++) {
+        status = visit_parts(walk, nj_recipe_expert(), layer, (int32_t)expert,
+                             &fields->moe.experts[expert]);
+    }
+    return status;
+}
+
+enum nj_status nj_weights_each_matrix(const struct nj_weights *weights,
+                                      const struct nj_dims *dims, nj_weights_visit *visit,
+                                      void *context, struct nj_error *err)
+{
+    struct matrix_walk walk = {dims, visit, context, err};
+    enum nj_status status = visit_parts(&walk, nj_recipe_global(), 0, -1, &weights->global);
+    for (uint32_t layer = 0; layer < dims->n_layers && status == NJ_OK; layer++) {
+        status = visit_layer(&walk, layer, &weights->layers[layer]);
+    }
+    return status;
+}
