@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "kernels/cpu.h"
 #include "kernels/levels.h"
+#include "kernels/multiply.h"
 
 static const char *const level_names[NJ_CPU_LEVELS] = {"scalar", "avx2", "avx512"};
 
@@ -84,8 +85,12 @@ enum nj_status nj_kernels_choose(const char *level_name, const struct nj_kernels
     return NJ_OK;
 }
 
+/* One figure for all levels, so that a memory plan does not depend on the processor: a widened
+ * row for the scalar one, fixed panels for AVX2, nothing for AVX-512. */
 size_t nj_kernels_scratch_bytes(uint32_t n_inputs, uint32_t n_rows)
 {
-    (void)n_rows;
-    return (((size_t)n_inputs * sizeof(float)) + 63U) & ~(size_t)63U;
+    (void)n_rows; /* no level lays out all rows at once today */
+    size_t row_bytes = (n_inputs * sizeof(float) + 63U) & ~(size_t)63U;
+    size_t panels_bytes = NJ_AVX2_SCRATCH_VALUES * sizeof(float);
+    return row_bytes > panels_bytes ? row_bytes : panels_bytes;
 }

@@ -16,6 +16,10 @@
 
 enum { NJ_MXFP4_BLOCK_VALUES = 32, NJ_MXFP4_BLOCK_PACKED_BYTES = 16 };
 
+/* The value of every nibble under every scale byte, ready-made so that kernels need no
+ * arithmetic (16 KiB, of which a matrix touches few lines). */
+extern const float nj_mxfp4_codebooks[256][16] __attribute__((aligned(64)));
+
 /* 2^(scale - 127), exact for 0..254; 255 gives NaN. */
 float nj_mxfp4_scale(uint8_t scale);
 

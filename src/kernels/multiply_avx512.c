@@ -1,0 +1,304 @@
+/* One register holds a pair's sixteen lanes, so a tile of 6 weight rows by 4 activation rows
+ * takes 24 accumulators, 4 activations and 1 weight of the 32 registers. Weights are decoded in
+ * the loop, where it hides beside the multiply-adds, and all of n_inputs is done in one go:
+ * spilling accumulators between panels costs more than it saves here.
+ */
+#include "kernels/multiply.h"
+
+#include <stdbool.h>
+
+#include "kernels/wide_avx512.h"
+#include "quant/mxfp4.h"
+
+enum {
+    TILE_WEIGHTS = 6,
+    TILE_INPUTS = 4,
+    /* From this many rows on, all activations are met by a block of weights that stays in L2
+     * before the next block is read. */
+    FEWEST_FOR_BLOCKS = 32,
+    BLOCK_WEIGHTS = 48,
+    CACHE_LINE_BYTES = 64
+};
+
+/* Up to TILE_WEIGHTS weight rows, one after the other in memory. */
+struct weight_rows {
+    const uint8_t *values;
+    const uint8_t *scales;
+    size_t row_bytes;
+    size_t n_scales;
+};
+
+static struct weight_rows weight_rows_at(const struct nj_matrix *matrix, uint32_t output)
+{
+    size_t n = matrix->n_inputs;
+    struct weight_rows rows = {.values = matrix->weights, .row_bytes = n * 4};
+    if (matrix->type == NJ_MATRIX_BF16) {
+        rows.row_bytes = n * 2;
+    } else if (matrix->type == NJ_MATRIX_MXFP4) {
+        rows.row_bytes = n / 2;
+        rows.n_scales = n / NJ_MXFP4_BLOCK_VALUES;
+        rows.scales = matrix->scales + output * rows.n_scales;
+    }
+    rows.values += output * rows.row_bytes;
+    return rows;
+}
+
+/* Two nibbles a byte are spread to one a byte, then to one a lane; the lookup reads only the
+ * low four bits of each index, so what else is in there does not matter. */
+WIDE_INLINE wide decode_mxfp4(const uint8_t *packed, const uint8_t *scale, int odd_group)
+{
+    __m128i low = _mm_loadu_si128((const void *)packed);
+    __m128i high = _mm_srli_epi16(low, 4);
+    __m128i nibbles = odd_group ? _mm_unpackhi_epi8(low, high) : _mm_unpacklo_epi8(low, high);
+    const float *codebook = nj_mxfp4_codebooks[*scale];
+    /* Hidden from the compiler, which would keep the codebooks of all rows for the odd group
+     * and spill accumulators for it. */
+    __asm__("" : "+r"(codebook));
+    return _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(nibbles), _mm512_load_ps(codebook));
+}
+
+/* Sixteen weights of row `w`, as F32. */
+WIDE_INLINE wide decode(enum nj_matrix_type type, const struct weight_rows *rows, int w,
+                        size_t group, int odd_group)
+{
+    const uint8_t *row = rows->values + (size_t)w * rows->row_bytes;
+    switch (type) {
+    case NJ_MATRIX_BF16:
+        return wide_load_bf16(row + group * (NJ_LANES * 2));
+    case NJ_MATRIX_MXFP4:
+        return decode_mxfp4(row + group / 2 * NJ_MXFP4_BLOCK_PACKED_BYTES,
+                            rows->scales + (size_t)w * rows->n_scales + group / 2, odd_group);
+    case NJ_MATRIX_F32:
+        break;
+    }
+    return _mm512_loadu_ps(row + group * (NJ_LANES * 4));
+}
+
+/* The last weights of a row, padded with -0: against an activation of +0 the product is -0, and
+ * adding that leaves every lane as it is, a lane of -0 included. (MXFP4 rows have no tail.) */
+WIDE_INLINE wide decode_tail(enum nj_matrix_type type, const struct weight_rows *rows, int w,
+                             size_t group, wide_mask mask)
+{
+    const uint8_t *row = rows->values + (size_t)w * rows->row_bytes;
+    if (type == NJ_MATRIX_BF16) {
+        const __m256i padding = _mm256_set1_epi16(INT16_MIN);
+        return wide_widen_bf16(
+            _mm256_mask_loadu_epi16(padding, mask, row + group * (NJ_LANES * 2)));
+    }
+    return _mm512_mask_loadu_ps(wide_set(-0.0F), mask, row + group * (NJ_LANES * 4));
+}
+
+/* Keeps an activation in its register: the compiler would rather fold the load into each of the
+ * multiply-adds that use it, and only one such load can be had a cycle. */
+WIDE_INLINE wide pin(wide v)
+{
+    __asm__("" : "+v"(v));
+    return v;
+}
+
+/* Four folds at once, each in the tree of lanes.h. */
+WIDE_INLINE __m128 fold_four(wide a, wide b, wide c, wide d)
+{
+    wide ab = wide_add(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+    wide cd = wide_add(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xee));
+    wide four =
+        wide_add(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+    wide two = wide_add(four, _mm512_permute_ps(four, 0x4e));
+    wide one = wide_add(two, _mm512_permute_ps(two, 0xb1));
+    return _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, one));
+}
+
+/* Brings in what the next tile will read, as fast as this one reads: the hardware starts over
+ * at every page and every row. Into L2 only, for L1 has no room to wait in. Past the end of the
+ * matrix it is harmless. */
+WIDE_INLINE void prefetch(const uint8_t *next, size_t n_bytes)
+{
+    WIDE_UNROLL
+    for (size_t line = 0; line < n_bytes; line += CACHE_LINE_BYTES) {
+        _mm_prefetch((const char *)next + line, _MM_HINT_T1);
+    }
+}
+
+/* The activation rows of a tile, where their results go, and what to prefetch meanwhile. */
+struct tile_inputs {
+    const float *x;
+    size_t x_stride;
+    float *y; /* of the tile's first output */
+    size_t y_stride;
+    bool prefetches_next_tile;
+};
+
+WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *rows,
+                            int n_weights, const struct tile_inputs *tile, int n_inputs,
+                            size_t group, int odd_group, wide chain[TILE_WEIGHTS][TILE_INPUTS])
+{
+    wide inputs[TILE_INPUTS];
+    WIDE_UNROLL
+    for (int c = 0; c < n_inputs; c++) {
+        inputs[c] = pin(wide_load(tile->x + (size_t)c * tile->x_stride + group * NJ_LANES));
+    }
+    WIDE_UNROLL
+    for (int w = 0; w < n_weights; w++) {
+        wide weights = decode(type, rows, w, group, odd_group);
+        WIDE_UNROLL
+        for (int c = 0; c < n_inputs; c++) {
+            chain[w][c] = wide_fma(weights, inputs[c], chain[w][c]);
+        }
+    }
+}
+
+WIDE_INLINE void tail_step(enum nj_matrix_type type, const struct weight_rows *rows,
+                           int n_weights, const struct tile_inputs *tile, int n_inputs,
+                           size_t group, size_t n_values, wide chain[TILE_WEIGHTS][TILE_INPUTS])
+{
+    wide inputs[TILE_INPUTS];
+    WIDE_UNROLL
+    for (int c = 0; c < n_inputs; c++) {
+        const float *from = tile->x + (size_t)c * tile->x_stride + group * NJ_LANES;
+        inputs[c] = wide_load_first(from, n_values);
+    }
+    WIDE_UNROLL
+    for (int w = 0; w < n_weights; w++) {
+        wide weights = decode_tail(type, rows, w, group, wide_first(n_values));
+        WIDE_UNROLL
+        for (int c = 0; c < n_inputs; c++) {
+            chain[w][c] = wide_fma(weights, inputs[c], chain[w][c]);
+        }
+    }
+}
+
+WIDE_INLINE void write_sums(int n_weights, int n_inputs, wide chain[TILE_WEIGHTS][TILE_INPUTS],
+                            const struct tile_inputs *tile)
+{
+    WIDE_UNROLL
+    for (int w = 0; w < n_weights; w++) {
+        wide none = wide_set(0.0F);
+        float sums[TILE_INPUTS];
+        _mm_storeu_ps(sums, fold_four(chain[w][0], n_inputs > 1 ? chain[w][1] : none,
+                                      n_inputs > 2 ? chain[w][2] : none,
+                                      n_inputs > 3 ? chain[w][3] : none));
+        WIDE_UNROLL
+        for (int c = 0; c < n_inputs; c++) {
+            tile->y[(size_t)c * tile->y_stride + (size_t)w] = sums[c];
+        }
+    }
+}
+
+WIDE_INLINE void multiply_tile(enum nj_matrix_type type, uint32_t n_values,
+                               const struct weight_rows *rows, int n_weights,
+                               const struct tile_inputs *tile, int n_inputs)
+{
+    wide chain[TILE_WEIGHTS][TILE_INPUTS];
+    WIDE_UNROLL
+    for (int w = 0; w < n_weights; w++) {
+        WIDE_UNROLL
+        for (int c = 0; c < n_inputs; c++) {
+            chain[w][c] = wide_set(0.0F);
+        }
+    }
+    size_t n_groups = n_values / NJ_LANES;
+    const size_t groups_a_step = type == NJ_MATRIX_MXFP4 ? 2 : 1;
+    const size_t group_bytes = type == NJ_MATRIX_F32 ? 64 : type == NJ_MATRIX_BF16 ? 32 : 8;
+    const size_t step_bytes = (size_t)n_weights * groups_a_step * group_bytes;
+    const uint8_t *next = rows->values + (size_t)n_weights * rows->row_bytes;
+    for (size_t group = 0; group < n_groups; group += groups_a_step) {
+        if (tile->prefetches_next_tile) {
+            prefetch(next, step_bytes);
+            next += step_bytes;
+        }
+        group_step(type, rows, n_weights, tile, n_inputs, group, 0, chain);
+        if (groups_a_step == 2) {
+            group_step(type, rows, n_weights, tile, n_inputs, group + 1, 1, chain);
+        }
+    }
+    if (type != NJ_MATRIX_MXFP4 && n_values % NJ_LANES != 0) {
+        tail_step(type, rows, n_weights, tile, n_inputs, n_groups, n_values % NJ_LANES, chain);
+    }
+    write_sums(n_weights, n_inputs, chain, tile);
+}
+
+WIDE_INLINE void multiply_some_inputs(enum nj_matrix_type type, uint32_t n_values,
+                                      const struct weight_rows *rows, int n_weights,
+                                      const struct tile_inputs *tile, uint32_t n_inputs)
+{
+    switch (n_inputs) {
+    case 4:
+        multiply_tile(type, n_values, rows, n_weights, tile, 4);
+        break;
+    case 3:
+        multiply_tile(type, n_values, rows, n_weights, tile, 3);
+        break;
+    case 2:
+        multiply_tile(type, n_values, rows, n_weights, tile, 2);
+        break;
+    default:
+        multiply_tile(type, n_values, rows, n_weights, tile, 1);
+        break;
+    }
+}
+
+/* How many weight rows the next tile takes: only these sizes exist. */
+static uint32_t tile_size(uint32_t n_left)
+{
+    if (n_left >= TILE_WEIGHTS) {
+        return TILE_WEIGHTS;
+    }
+    return n_left >= 2 ? 2 : 1;
+}
+
+WIDE_INLINE void multiply_some_weights(enum nj_matrix_type type, uint32_t n_values,
+                                       const struct weight_rows *rows, uint32_t n_weights,
+                                       const struct tile_inputs *tile, uint32_t n_inputs)
+{
+    switch (n_weights) {
+    case TILE_WEIGHTS:
+        multiply_some_inputs(type, n_values, rows, TILE_WEIGHTS, tile, n_inputs);
+        break;
+    case 2:
+        multiply_some_inputs(type, n_values, rows, 2, tile, n_inputs);
+        break;
+    default:
+        multiply_some_inputs(type, n_values, rows, 1, tile, n_inputs);
+        break;
+    }
+}
+
+static void multiply_any_tile(const struct nj_matrix *matrix, uint32_t first_output,
+                              uint32_t n_weights, const struct tile_inputs *tile,
+                              uint32_t n_inputs)
+{
+    struct weight_rows rows = weight_rows_at(matrix, first_output);
+    uint32_t n_values = matrix->n_inputs;
+    switch (matrix->type) {
+    case NJ_MATRIX_F32:
+        multiply_some_weights(NJ_MATRIX_F32, n_values, &rows, n_weights, tile, n_inputs);
+        break;
+    case NJ_MATRIX_BF16:
+        multiply_some_weights(NJ_MATRIX_BF16, n_values, &rows, n_weights, tile, n_inputs);
+        break;
+    case NJ_MATRIX_MXFP4:
+        multiply_some_weights(NJ_MATRIX_MXFP4, n_values, &rows, n_weights, tile, n_inputs);
+        break;
+    }
+}
+
+void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x_stride,
+                        uint32_t n_rows, float *y, size_t y_stride, void *scratch)
+{
+    (void)scratch; /* everything stays in registers */
+    uint32_t block = n_rows < FEWEST_FOR_BLOCKS ? TILE_WEIGHTS : BLOCK_WEIGHTS;
+    for (uint32_t begin = 0; begin < matrix->n_outputs; begin += block) {
+        uint32_t end = matrix->n_outputs - begin < block ? matrix->n_outputs : begin + block;
+        uint32_t n_inputs;
+        for (uint32_t r = 0; r < n_rows; r += n_inputs) {
+            n_inputs = n_rows - r < TILE_INPUTS ? n_rows - r : TILE_INPUTS;
+            uint32_t n_weights;
+            for (uint32_t o = begin; o < end; o += n_weights) {
+                n_weights = tile_size(end - o);
+                struct tile_inputs tile = {x + r * x_stride, x_stride, y + r * y_stride + o,
+                                           y_stride, r == 0};
+                multiply_any_tile(matrix, o, n_weights, &tile, n_inputs);
+            }
+        }
+    }
+}
