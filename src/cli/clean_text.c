@@ -30,7 +30,7 @@ void nj_clean_print(FILE *file, struct nj_text text)
     }
 }
 
-void nj_complain(const char *text)
+void nj_clean_complain(const char *text)
 {
     (void)fputs("nightjar: ", stderr);
     nj_clean_print(stderr, nj_text_from(text));

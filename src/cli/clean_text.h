@@ -11,6 +11,6 @@
 void nj_clean_print(FILE *file, struct nj_text text);
 
 /* "nightjar: TEXT" and a newline on stderr. */
-void nj_complain(const char *text);
+void nj_clean_complain(const char *text);
 
 #endif

@@ -23,7 +23,7 @@ static int describe(const char *path)
     enum nj_status status =
         nj_describe_model(nj_file_system_real(), path, &owned, &text.length_bytes, &err);
     if (status != NJ_OK) {
-        nj_complain(err.text);
+        nj_clean_complain(err.text);
         return nj_exit_code_of(status);
     }
     text.data = owned;
@@ -41,7 +41,7 @@ int nj_cli_describe(int argc, char **argv)
                                     {"-h", NJ_FLAG_SWITCH, &help}};
     enum nj_status status = nj_flags_parse(argc, argv, flags, 2, &n_files, &err);
     if (status != NJ_OK) {
-        nj_complain(err.text);
+        nj_clean_complain(err.text);
         return nj_exit_code_of(status);
     }
     if (help) {
@@ -49,7 +49,7 @@ int nj_cli_describe(int argc, char **argv)
         return NJ_EXIT_OK;
     }
     if (n_files != 1) {
-        nj_complain("describe wants one model directory");
+        nj_clean_complain("describe wants one model directory");
         return NJ_EXIT_USAGE;
     }
     return describe(argv[0]);

@@ -75,7 +75,7 @@ static void watch_log(void *context, enum nj_log_level level, const char *line)
     struct watcher *watcher = context;
     (void)level;
     nj_progress_end_line(&watcher->progress);
-    nj_complain(line);
+    nj_clean_complain(line);
 }
 
 static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
@@ -183,7 +183,7 @@ static int report_end(enum nj_status status, const struct nj_run_report *report,
 {
     if (status != NJ_OK && status != NJ_E_STOPPED) {
         if (err->text[0] != '\0') {
-            nj_complain(err->text);
+            nj_clean_complain(err->text);
         }
         return nj_exit_code_of(status);
     }
@@ -206,7 +206,7 @@ int nj_cli_run(int argc, char **argv)
     memcpy(given, argv, (size_t)n_given * sizeof *given);
     enum nj_status status = parse(argc, argv, &arguments, &err);
     if (status != NJ_OK) {
-        nj_complain(err.text);
+        nj_clean_complain(err.text);
         return nj_exit_code_of(status);
     }
     if (arguments.help) {

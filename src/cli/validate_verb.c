@@ -23,7 +23,7 @@ static enum nj_exit_code validate(const char *path)
         nj_clean_print(stdout, nj_text_from(path));
         (void)printf(", %llu items\n", (unsigned long long)file.n_items);
     } else if (err.text[0] != '\0') {
-        nj_complain(err.text);
+        nj_clean_complain(err.text);
     }
     nj_job_file_close(&file);
     return nj_exit_code_of(status);
@@ -38,7 +38,7 @@ int nj_cli_validate(int argc, char **argv)
                                     {"-h", NJ_FLAG_SWITCH, &help}};
     enum nj_status status = nj_flags_parse(argc, argv, flags, 2, &n_files, &err);
     if (status != NJ_OK) {
-        nj_complain(err.text);
+        nj_clean_complain(err.text);
         return nj_exit_code_of(status);
     }
     if (help) {
@@ -46,7 +46,7 @@ int nj_cli_validate(int argc, char **argv)
         return NJ_EXIT_OK;
     }
     if (n_files == 0) {
-        nj_complain("validate wants at least one job file");
+        nj_clean_complain("validate wants at least one job file");
         return NJ_EXIT_USAGE;
     }
     enum nj_exit_code code = NJ_EXIT_OK;

@@ -18,8 +18,9 @@ bool nj_run_identity_equal(const struct nj_run_identity *a, const struct nj_run_
 {
     return digests_equal(&a->model, &b->model) && a->numerics_version == b->numerics_version &&
            floats_equal(a->latent_norm_eps, b->latent_norm_eps) && a->job_seed == b->job_seed &&
-           a->n_items == b->n_items && digests_equal(&a->items, &b->items) &&
-           digests_equal(&a->spec, &b->spec) && digests_equal(&a->rows, &b->rows);
+           a->uses_job_seed == b->uses_job_seed && a->n_items == b->n_items &&
+           digests_equal(&a->items, &b->items) && digests_equal(&a->spec, &b->spec) &&
+           digests_equal(&a->rows, &b->rows);
 }
 
 static enum nj_status refuse(const char *folder_path, const char *what, struct nj_error *err)
@@ -46,7 +47,7 @@ enum nj_status nj_run_identity_check(const struct nj_run_identity *earlier,
     if (!floats_equal(earlier->latent_norm_eps, now->latent_norm_eps)) {
         return refuse(folder_path, "latent_norm_eps", err);
     }
-    if (earlier->job_seed != now->job_seed) {
+    if (earlier->uses_job_seed && now->uses_job_seed && earlier->job_seed != now->job_seed) {
         return refuse(folder_path, "job_seed", err);
     }
     if (earlier->n_items > now->n_items) {

@@ -22,6 +22,7 @@ static void write_identity(struct nj_byte_writer *writer,
     write_digest(writer, &identity->model);
     nj_write_u32(writer, identity->numerics_version);
     nj_write_f32(writer, identity->latent_norm_eps);
+    nj_write_u32(writer, identity->uses_job_seed ? 1 : 0);
     nj_write_u64(writer, identity->job_seed);
     nj_write_u64(writer, identity->n_items);
     write_digest(writer, &identity->items);
@@ -34,6 +35,7 @@ static void read_identity(struct nj_byte_reader *reader, struct nj_run_identity 
     read_digest(reader, &identity->model);
     identity->numerics_version = nj_read_u32(reader);
     identity->latent_norm_eps = nj_read_f32(reader);
+    identity->uses_job_seed = nj_read_u32(reader) == 1;
     identity->job_seed = nj_read_u64(reader);
     identity->n_items = nj_read_u64(reader);
     read_digest(reader, &identity->items);

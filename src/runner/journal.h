@@ -33,7 +33,8 @@ struct nj_run_identity {
     struct nj_digest model; /* fingerprint */
     uint32_t numerics_version;
     float latent_norm_eps; /* in force */
-    uint64_t job_seed;
+    bool uses_job_seed;    /* an item draws with a seed derived from it */
+    uint64_t job_seed;     /* 0 when it is not used */
     uint64_t n_items;
     struct nj_digest items; /* chained over the items' digests in input order */
     struct nj_digest spec;  /* SHA-256 of the job file, for the manifest only */

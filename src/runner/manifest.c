@@ -46,7 +46,12 @@ static void write_reproducible(const struct nj_manifest *manifest,
     }
     write_digest(writer, "items_sha256", &identity->items);
     write_unsigned(writer, "items", identity->n_items);
-    write_unsigned(writer, "job_seed", identity->job_seed);
+    nj_json_key(writer, "job_seed");
+    if (identity->uses_job_seed) {
+        nj_json_write_unsigned(writer, identity->job_seed);
+    } else {
+        nj_json_write_null(writer);
+    }
     write_digest(writer, "model_fingerprint", &identity->model);
     write_unsigned(writer, "numerics_version", identity->numerics_version);
     nj_json_key(writer, "latent_norm_eps");

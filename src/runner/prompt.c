@@ -155,7 +155,7 @@ static void add_sampling(struct nj_digest_stream *stream, const struct nj_item *
     add_double(stream, "top_p", sampling->top_p);
     add_u64(stream, "top_k", sampling->top_k);
     add_u64(stream, "max_tokens", sampling->max_tokens);
-    add_u64(stream, "seed", item->seed);
+    add_u64(stream, "seed", sampling->temperature > 0.0 ? item->seed : 0);
     for (size_t i = 0; i < sampling->n_stop; i++) {
         add_text(stream, "stop", sampling->stop[i]);
     }

@@ -151,22 +151,29 @@ static enum nj_status digest_rows(struct run *run, struct nj_error *err)
                         : nj_file_digest(run->environment->fs, path, &run->identity.rows, err);
 }
 
+/* The job's own seed, else the one that an earlier run drew, else one drawn now. */
+static uint64_t job_seed(const struct run *run)
+{
+    if (run->spec->has_job_seed) {
+        return run->spec->job_seed;
+    }
+    if (run->history.has_identity && run->history.identity.uses_job_seed) {
+        return run->history.identity.job_seed;
+    }
+    return run->environment->entropy >> 11; /* 53 bits: every reader of JSON keeps them */
+}
+
 /* Looks at every item and says what this run is. */
 static enum nj_status survey(struct run *run, struct nj_digest *items_before,
                              struct nj_error *err)
 {
     struct nj_survey survey;
-    const struct nj_run_identity *earlier = &run->history.identity;
     struct nj_run_identity *identity = &run->identity;
-    identity->model = run->info.fingerprint;
-    identity->numerics_version = NJ_NUMERICS_VERSION;
-    identity->latent_norm_eps = run->setting.latent_norm_eps;
-    identity->job_seed = run->spec->has_job_seed     ? run->spec->job_seed
-                         : run->history.has_identity ? earlier->job_seed
-                                                     : run->environment->entropy >> 11;
-    uint64_t n_before = run->history.has_identity ? earlier->n_items : 0;
+    uint64_t n_before = run->history.has_identity ? run->history.identity.n_items : 0;
+    run->source = (struct nj_item_source){
+        .spec = run->spec, .fs = run->environment->fs, .job_seed = job_seed(run)};
     enum nj_status status =
-        nj_survey_run(&run->setting, run->environment->fs, identity->job_seed, n_before,
+        nj_survey_run(&run->setting, run->environment->fs, run->source.job_seed, n_before,
                       &run->ledger, &survey, err);
     if (status == NJ_OK) {
         status = nj_digest_of(run->job_file, &identity->spec, err);
@@ -174,13 +181,19 @@ static enum nj_status survey(struct run *run, struct nj_digest *items_before,
     if (status == NJ_OK) {
         status = digest_rows(run, err);
     }
-    if (status == NJ_OK) {
-        identity->n_items = survey.n_items;
-        identity->items = survey.items;
-        *items_before = survey.items_before;
-        run->report->n_items = survey.n_items;
+    if (status != NJ_OK) {
+        return status;
     }
-    return status;
+    identity->model = run->info.fingerprint;
+    identity->numerics_version = NJ_NUMERICS_VERSION;
+    identity->latent_norm_eps = run->setting.latent_norm_eps;
+    identity->uses_job_seed = survey.uses_job_seed;
+    identity->job_seed = survey.uses_job_seed ? run->source.job_seed : 0;
+    identity->n_items = survey.n_items;
+    identity->items = survey.items;
+    *items_before = survey.items_before;
+    run->report->n_items = survey.n_items;
+    return NJ_OK;
 }
 
 /* Writes down what this run is, when the folder does not say so already. */
@@ -295,9 +308,6 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
     run->folder_host.path = run->report->output_directory;
     run->folder_host.observer = run->environment->observer;
     run->host = nj_folder_host_table(&run->folder_host);
-    run->source.spec = run->spec;
-    run->source.fs = fs;
-    run->source.job_seed = run->identity.job_seed;
     run->checkpoint.fs = fs;
     run->checkpoint.tokens = &run->logs.tokens;
     run->checkpoint.results = &run->logs.results;

@@ -252,7 +252,11 @@ enum nj_status nj_slot_write_result(const struct nj_slot *slot, bool has_text,
     write_stop_reason(writer, slot);
     write_usage(writer, slot);
     nj_json_key(writer, "seed");
-    nj_json_write_unsigned(writer, slot->item.seed);
+    if (slot->item.sampling->temperature > 0.0) {
+        nj_json_write_unsigned(writer, slot->item.seed);
+    } else {
+        nj_json_write_null(writer); /* nothing is drawn */
+    }
     nj_json_key(writer, "logprobs");
     nj_json_write_null(writer);
     write_error(writer, slot);

@@ -30,6 +30,8 @@ static enum nj_status survey_item(const struct nj_prompt_setting *setting,
         status = chain(&survey->items, &digest, err);
     }
     survey->n_items++;
+    survey->uses_job_seed = survey->uses_job_seed ||
+                            (item->sampling->temperature > 0.0 && !item->sampling->has_seed);
     survey->n_prompt_tokens += ids->n_ids;
     survey->n_output_tokens_limit += item->sampling->max_tokens;
     return status;

@@ -5,6 +5,7 @@
 #ifndef NJ_RUNNER_SURVEY_H
 #define NJ_RUNNER_SURVEY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/digest.h"
@@ -15,6 +16,7 @@
 
 struct nj_survey {
     uint64_t n_items;
+    bool uses_job_seed; /* an item draws with a seed derived from the job's */
     uint64_t n_prompt_tokens;
     uint64_t n_output_tokens_limit; /* sum of max_tokens */
     struct nj_digest items;         /* chained over all items */
