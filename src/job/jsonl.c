@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "job/json_scan.h"
+#include "job/json_walk.h"
 #include "job/sampling_keys.h"
 
 void nj_jsonl_begin(struct nj_jsonl *jsonl, struct nj_row_input *input)
@@ -60,7 +60,7 @@ static bool is_blank(struct nj_text line)
 /* A line being taken apart. */
 struct members {
     struct nj_jsonl *jsonl;
-    struct nj_json_scan scan;
+    struct nj_json_walk scan;
     struct nj_arena *arena;
     struct nj_diagnostics *diagnostics;
     struct nj_variable *columns;
@@ -105,15 +105,15 @@ static bool check_name(struct members *members, struct nj_text name, struct nj_t
 }
 
 static bool keep_member(struct members *members, struct nj_text raw_name,
-                        enum nj_json_scan_kind kind, struct nj_text raw)
+                        enum nj_json_walk_kind kind, struct nj_text raw)
 {
     if (!reserve(members)) {
         return false;
     }
     struct nj_variable *column = &members->columns[members->n_columns];
-    column->name = nj_json_scan_decode(raw_name, members->arena);
-    column->value = nj_json_scan_printed(kind, raw, members->arena);
-    column->is_json = kind == NJ_JSON_SCAN_OBJECT || kind == NJ_JSON_SCAN_LIST;
+    column->name = nj_json_walk_decode(raw_name, members->arena);
+    column->value = nj_json_walk_printed(kind, raw, members->arena);
+    column->is_json = kind == NJ_JSON_WALK_OBJECT || kind == NJ_JSON_WALK_LIST;
     if (column->name.data == NULL || column->value.data == NULL) {
         members->out_of_memory = true;
         return false;
@@ -131,16 +131,16 @@ static bool complain_about_scan(struct members *members)
 
 static bool read_members(struct members *members)
 {
-    if (!nj_json_scan_take(&members->scan, '{')) {
-        (void)nj_json_scan_fail(&members->scan, "a row must be a JSON object");
+    if (!nj_json_walk_take(&members->scan, '{')) {
+        (void)nj_json_walk_fail(&members->scan, "a row must be a JSON object");
         return complain_about_scan(members);
     }
     for (bool is_first = true;; is_first = false) {
         bool has_member = false;
         struct nj_text raw_name;
         struct nj_text raw;
-        enum nj_json_scan_kind kind;
-        if (!nj_json_scan_member(&members->scan, is_first, &has_member, &raw_name, &kind,
+        enum nj_json_walk_kind kind;
+        if (!nj_json_walk_member(&members->scan, is_first, &has_member, &raw_name, &kind,
                                  &raw)) {
             return complain_about_scan(members);
         }
@@ -151,9 +151,9 @@ static bool read_members(struct members *members)
             return false;
         }
     }
-    nj_json_scan_space(&members->scan);
+    nj_json_walk_space(&members->scan);
     if (members->scan.offset < members->scan.text.length_bytes) {
-        (void)nj_json_scan_fail(&members->scan, "text behind the object");
+        (void)nj_json_walk_fail(&members->scan, "text behind the object");
         return complain_about_scan(members);
     }
     return true;
@@ -215,7 +215,7 @@ enum nj_status nj_jsonl_next(struct nj_jsonl *jsonl, bool wants_values,
     }
     row->place = nj_row_input_place(jsonl->input, 0);
     struct members members = {.jsonl = jsonl, .arena = row_arena, .diagnostics = diagnostics};
-    nj_json_scan_init(&members.scan, line);
+    nj_json_walk_init(&members.scan, line);
     if (!read_row(&members, row)) {
         *outcome = NJ_ROW_BAD;
     }

@@ -1,6 +1,5 @@
 #include "job/schema.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +7,7 @@
 #include <strings.h>
 
 #include "base/json.h"
-#include "job/json_scan.h"
+#include "job/json_walk.h"
 
 enum {
     SUGGESTION_DISTANCE = 2, /* slips of the finger; more is another word */
@@ -291,7 +290,7 @@ static bool expect_number_text(struct nj_schema *schema, const struct nj_node_pa
     if (!expect_unquoted(schema, pair, "a number", &found)) {
         return false;
     }
-    if (nj_json_scan_number_length(found) != found.length_bytes ||
+    if (nj_json_walk_number_length(found) != found.length_bytes ||
         found.length_bytes > NUMBER_LIMIT_BYTES) {
         nj_schema_error(schema, pair->value->place, number_hint(found),
                         "'%s' must be a number, not '%s'", pair->key->text.data, found.data);
@@ -350,19 +349,20 @@ bool nj_expect_unsigned(struct nj_schema *schema, const struct nj_node_pair *pai
     return true;
 }
 
-/* The C library's strtod follows the process's locale; the JSON reader does not. */
-static bool parse_double(struct nj_text number, double *value)
+/* The C library's strtod follows the process's locale; the JSON reader does not. Digits that
+ * are JSON and yet refused are too large to hold: NJ_E_INPUT. */
+static enum nj_status parse_double(struct nj_text number, double *value)
 {
     char list[NUMBER_LIMIT_BYTES + 3];
     int length = snprintf(list, sizeof list, "[%.*s]", (int)number.length_bytes, number.data);
     struct nj_json *document = NULL;
     struct nj_text text = {list, (size_t)length};
-    if (nj_json_parse(text, "number", &document, NULL) != NJ_OK) {
-        return false; /* its digits are JSON, so it is too large to hold */
+    enum nj_status status = nj_json_parse(text, "number", &document, NULL);
+    if (status == NJ_OK) {
+        (void)nj_json_as_number(nj_json_at(nj_json_root(document), 0), value); /* it is one */
+        nj_json_destroy(document);
     }
-    bool is_number = nj_json_as_number(nj_json_at(nj_json_root(document), 0), value);
-    nj_json_destroy(document);
-    return is_number;
+    return status;
 }
 
 bool nj_expect_number(struct nj_schema *schema, const struct nj_node_pair *pair, double least,
@@ -372,9 +372,13 @@ bool nj_expect_number(struct nj_schema *schema, const struct nj_node_pair *pair,
     if (!expect_number_text(schema, pair, &text)) {
         return false;
     }
-    double found = DBL_MAX;
-    bool fits = parse_double(text, &found) && found <= most &&
-                (is_open ? found > least : found >= least);
+    double found = 0;
+    enum nj_status status = parse_double(text, &found);
+    if (status == NJ_E_MEMORY) {
+        schema->out_of_memory = true;
+        return false;
+    }
+    bool fits = status == NJ_OK && found <= most && (is_open ? found > least : found >= least);
     if (!fits) {
         nj_schema_error(schema, pair->value->place, NULL, "'%s' must be %s %g %s %g, not %s",
                         pair->key->text.data, is_open ? "above" : "from", least,

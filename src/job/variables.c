@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/json_scan.h"
+#include "job/json_walk.h"
 
 enum {
     SUGGESTION_DISTANCE = 2,
@@ -58,22 +58,22 @@ static const struct nj_variable *find_variable(const struct nj_scope *scope,
 
 /* Passes to the member `name` of the object `raw`; false when it has none. */
 static bool find_member(struct nj_scope *scope, struct nj_text name,
-                        enum nj_json_scan_kind *kind, struct nj_text *raw)
+                        enum nj_json_walk_kind *kind, struct nj_text *raw)
 {
-    struct nj_json_scan scan;
-    nj_json_scan_init(&scan, *raw);
-    if (*kind != NJ_JSON_SCAN_OBJECT || !nj_json_scan_take(&scan, '{')) {
+    struct nj_json_walk scan;
+    nj_json_walk_init(&scan, *raw);
+    if (*kind != NJ_JSON_WALK_OBJECT || !nj_json_walk_take(&scan, '{')) {
         return false;
     }
     struct nj_text raw_name;
     struct nj_text value;
-    enum nj_json_scan_kind value_kind;
+    enum nj_json_walk_kind value_kind;
     bool has_member = false;
     for (bool is_first = true;
-         nj_json_scan_member(&scan, is_first, &has_member, &raw_name, &value_kind, &value) &&
+         nj_json_walk_member(&scan, is_first, &has_member, &raw_name, &value_kind, &value) &&
          has_member;
          is_first = false) {
-        struct nj_text decoded = nj_json_scan_decode(raw_name, scope->arena);
+        struct nj_text decoded = nj_json_walk_decode(raw_name, scope->arena);
         if (decoded.data == NULL) {
             scope->out_of_memory = true;
             return false;
@@ -113,7 +113,7 @@ static bool find_path(struct nj_scope *scope, struct nj_text path, struct nj_tex
         return false;
     }
     struct nj_text raw = variable->value;
-    enum nj_json_scan_kind kind = raw.data[0] == '{' ? NJ_JSON_SCAN_OBJECT : NJ_JSON_SCAN_LIST;
+    enum nj_json_walk_kind kind = raw.data[0] == '{' ? NJ_JSON_WALK_OBJECT : NJ_JSON_WALK_LIST;
     bool has_more = true;
     while (has_more) {
         has_more = split(tail, &head, &tail);
@@ -121,7 +121,7 @@ static bool find_path(struct nj_scope *scope, struct nj_text path, struct nj_tex
             return false;
         }
     }
-    *value = nj_json_scan_printed(kind, raw, scope->arena);
+    *value = nj_json_walk_printed(kind, raw, scope->arena);
     scope->out_of_memory |= value->data == NULL;
     return value->data != NULL;
 }

@@ -1,16 +1,16 @@
-#include "job/json_scan.h"
+#include "job/json_walk.h"
 
 #include <string.h>
 
-void nj_json_scan_init(struct nj_json_scan *scan, struct nj_text text)
+void nj_json_walk_init(struct nj_json_walk *walk, struct nj_text text)
 {
-    *scan = (struct nj_json_scan){.text = text};
+    *walk = (struct nj_json_walk){.text = text};
 }
 
-bool nj_json_scan_fail(struct nj_json_scan *scan, const char *problem)
+bool nj_json_walk_fail(struct nj_json_walk *walk, const char *problem)
 {
-    if (scan->problem == NULL) {
-        scan->problem = problem;
+    if (walk->problem == NULL) {
+        walk->problem = problem;
     }
     return false;
 }
@@ -26,28 +26,28 @@ static bool is_digit(char character)
 }
 
 /* NUL past the end: JSON has it nowhere. */
-static char peek(const struct nj_json_scan *scan)
+static char peek(const struct nj_json_walk *walk)
 {
-    return scan->offset < scan->text.length_bytes ? scan->text.data[scan->offset] : '\0';
+    return walk->offset < walk->text.length_bytes ? walk->text.data[walk->offset] : '\0';
 }
 
-void nj_json_scan_space(struct nj_json_scan *scan)
+void nj_json_walk_space(struct nj_json_walk *walk)
 {
-    while (is_space(peek(scan))) {
-        scan->offset++;
+    while (is_space(peek(walk))) {
+        walk->offset++;
     }
 }
 
-bool nj_json_scan_take(struct nj_json_scan *scan, char character)
+bool nj_json_walk_take(struct nj_json_walk *walk, char character)
 {
-    if (scan->problem != NULL) {
+    if (walk->problem != NULL) {
         return false;
     }
-    nj_json_scan_space(scan);
-    if (peek(scan) != character) {
+    nj_json_walk_space(walk);
+    if (peek(walk) != character) {
         return false;
     }
-    scan->offset++;
+    walk->offset++;
     return true;
 }
 
@@ -84,7 +84,7 @@ static size_t exponent_length(struct nj_text text, size_t offset)
     return n_digits == 0 ? 0 : n_digits + 1 + sign;
 }
 
-size_t nj_json_scan_number_length(struct nj_text text)
+size_t nj_json_walk_number_length(struct nj_text text)
 {
     size_t length = stands_at(text, 0, '-') ? 1 : 0;
     size_t n_digits = stands_at(text, length, '0') ? 1 : digits_at(text, length);
@@ -96,10 +96,10 @@ size_t nj_json_scan_number_length(struct nj_text text)
     return length + exponent_length(text, length);
 }
 
-static struct nj_text rest(const struct nj_json_scan *scan)
+static struct nj_text rest(const struct nj_json_walk *walk)
 {
-    return (struct nj_text){scan->text.data + scan->offset,
-                            scan->text.length_bytes - scan->offset};
+    return (struct nj_text){walk->text.data + walk->offset,
+                            walk->text.length_bytes - walk->offset};
 }
 
 /* The value of four hex digits; UINT32_MAX when they are not. */
@@ -162,200 +162,200 @@ static size_t escape_length(struct nj_text text, size_t offset, uint32_t *code_p
 }
 
 /* Stands on the opening quote. */
-static bool pass_text(struct nj_json_scan *scan)
+static bool pass_text(struct nj_json_walk *walk)
 {
-    size_t opening = scan->offset++;
-    while (scan->offset < scan->text.length_bytes) {
-        unsigned char character = (unsigned char)peek(scan);
+    size_t opening = walk->offset++;
+    while (walk->offset < walk->text.length_bytes) {
+        unsigned char character = (unsigned char)peek(walk);
         uint32_t code_point = 0;
         if (character == '"') {
-            scan->offset++;
+            walk->offset++;
             return true;
         }
         if (character < 0x20) {
-            return nj_json_scan_fail(scan, "control character in a string");
+            return nj_json_walk_fail(walk, "control character in a string");
         }
         size_t length =
-            character == '\\' ? escape_length(scan->text, scan->offset, &code_point) : 1;
+            character == '\\' ? escape_length(walk->text, walk->offset, &code_point) : 1;
         if (length == 0) {
-            return nj_json_scan_fail(scan, "escape that names no character");
+            return nj_json_walk_fail(walk, "escape that names no character");
         }
-        scan->offset += length;
+        walk->offset += length;
     }
-    scan->offset = opening;
-    return nj_json_scan_fail(scan, "string that never ends");
+    walk->offset = opening;
+    return nj_json_walk_fail(walk, "string that never ends");
 }
 
-static bool pass_number(struct nj_json_scan *scan)
+static bool pass_number(struct nj_json_walk *walk)
 {
-    size_t length = nj_json_scan_number_length(rest(scan));
+    size_t length = nj_json_walk_number_length(rest(walk));
     if (length == 0) {
-        return nj_json_scan_fail(scan, "value expected");
+        return nj_json_walk_fail(walk, "value expected");
     }
-    scan->offset += length;
+    walk->offset += length;
     return true;
 }
 
-static bool pass_word(struct nj_json_scan *scan)
+static bool pass_word(struct nj_json_walk *walk)
 {
     static const char *const words[] = {"true", "false", "null"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         size_t length = strlen(words[i]);
-        if (rest(scan).length_bytes >= length &&
-            memcmp(rest(scan).data, words[i], length) == 0) {
-            scan->offset += length;
+        if (rest(walk).length_bytes >= length &&
+            memcmp(rest(walk).data, words[i], length) == 0) {
+            walk->offset += length;
             return true;
         }
     }
-    return nj_json_scan_fail(scan, "value expected");
+    return nj_json_walk_fail(walk, "value expected");
 }
 
-static bool pass_scalar(struct nj_json_scan *scan)
+static bool pass_scalar(struct nj_json_walk *walk)
 {
-    char character = peek(scan);
+    char character = peek(walk);
     if (character == '"') {
-        return pass_text(scan);
+        return pass_text(walk);
     }
     if (character == '-' || is_digit(character)) {
-        return pass_number(scan);
+        return pass_number(walk);
     }
-    return pass_word(scan);
+    return pass_word(walk);
 }
 
-static bool pass_name(struct nj_json_scan *scan)
+static bool pass_name(struct nj_json_walk *walk)
 {
-    nj_json_scan_space(scan);
-    if (peek(scan) != '"') {
-        return nj_json_scan_fail(scan, "name in double quotes expected");
+    nj_json_walk_space(walk);
+    if (peek(walk) != '"') {
+        return nj_json_walk_fail(walk, "name in double quotes expected");
     }
-    if (!pass_text(scan)) {
+    if (!pass_text(walk)) {
         return false;
     }
-    return nj_json_scan_take(scan, ':') || nj_json_scan_fail(scan, "':' expected");
+    return nj_json_walk_take(walk, ':') || nj_json_walk_fail(walk, "':' expected");
 }
 
 /* Open brackets, outermost first. */
 struct brackets {
-    char closing[NJ_JSON_SCAN_DEPTH_LIMIT];
+    char closing[NJ_JSON_WALK_DEPTH_LIMIT];
     size_t depth;
 };
 
-static bool open_bracket(struct nj_json_scan *scan, struct brackets *brackets)
+static bool open_bracket(struct nj_json_walk *walk, struct brackets *brackets)
 {
-    if (brackets->depth == NJ_JSON_SCAN_DEPTH_LIMIT) {
-        return nj_json_scan_fail(scan, "nested deeper than 64 levels");
+    if (brackets->depth == NJ_JSON_WALK_DEPTH_LIMIT) {
+        return nj_json_walk_fail(walk, "nested deeper than 64 levels");
     }
-    brackets->closing[brackets->depth++] = peek(scan) == '{' ? '}' : ']';
-    scan->offset++;
+    brackets->closing[brackets->depth++] = peek(walk) == '{' ? '}' : ']';
+    walk->offset++;
     return true;
 }
 
 /* Behind a value: closes what ends here, or passes the comma to the next value. */
-static bool close_brackets(struct nj_json_scan *scan, struct brackets *brackets)
+static bool close_brackets(struct nj_json_walk *walk, struct brackets *brackets)
 {
     while (brackets->depth > 0) {
         char closing = brackets->closing[brackets->depth - 1];
-        if (nj_json_scan_take(scan, closing)) {
+        if (nj_json_walk_take(walk, closing)) {
             brackets->depth--;
             continue;
         }
-        if (!nj_json_scan_take(scan, ',')) {
-            return nj_json_scan_fail(scan, closing == '}' ? "',' or '}' expected"
+        if (!nj_json_walk_take(walk, ',')) {
+            return nj_json_walk_fail(walk, closing == '}' ? "',' or '}' expected"
                                                           : "',' or ']' expected");
         }
-        return closing == ']' || pass_name(scan);
+        return closing == ']' || pass_name(walk);
     }
     return true;
 }
 
 /* Iterative: hostile text must not decide how deep our stack goes. */
-static bool pass_value(struct nj_json_scan *scan)
+static bool pass_value(struct nj_json_walk *walk)
 {
     struct brackets brackets = {.depth = 0};
     do {
-        nj_json_scan_space(scan);
-        char character = peek(scan);
+        nj_json_walk_space(walk);
+        char character = peek(walk);
         if (character == '{' || character == '[') {
-            if (!open_bracket(scan, &brackets)) {
+            if (!open_bracket(walk, &brackets)) {
                 return false;
             }
-            if (nj_json_scan_take(scan, character == '{' ? '}' : ']')) {
+            if (nj_json_walk_take(walk, character == '{' ? '}' : ']')) {
                 brackets.depth--;
-            } else if (character == '[' || pass_name(scan)) {
+            } else if (character == '[' || pass_name(walk)) {
                 continue;
             }
-        } else if (!pass_scalar(scan)) {
+        } else if (!pass_scalar(walk)) {
             return false;
         }
-        if (scan->problem != NULL || !close_brackets(scan, &brackets)) {
+        if (walk->problem != NULL || !close_brackets(walk, &brackets)) {
             return false;
         }
     } while (brackets.depth > 0);
     return true;
 }
 
-static enum nj_json_scan_kind kind_of(char first)
+static enum nj_json_walk_kind kind_of(char first)
 {
     switch (first) {
     case '"':
-        return NJ_JSON_SCAN_TEXT;
+        return NJ_JSON_WALK_TEXT;
     case '{':
-        return NJ_JSON_SCAN_OBJECT;
+        return NJ_JSON_WALK_OBJECT;
     case '[':
-        return NJ_JSON_SCAN_LIST;
+        return NJ_JSON_WALK_LIST;
     case 't':
     case 'f':
     case 'n':
-        return NJ_JSON_SCAN_WORD;
+        return NJ_JSON_WALK_WORD;
     default:
-        return NJ_JSON_SCAN_NUMBER;
+        return NJ_JSON_WALK_NUMBER;
     }
 }
 
-bool nj_json_scan_value(struct nj_json_scan *scan, enum nj_json_scan_kind *kind,
+bool nj_json_walk_value(struct nj_json_walk *walk, enum nj_json_walk_kind *kind,
                         struct nj_text *raw)
 {
-    if (scan->problem != NULL) {
+    if (walk->problem != NULL) {
         return false;
     }
-    nj_json_scan_space(scan);
-    size_t begin = scan->offset;
-    *kind = kind_of(peek(scan));
-    if (!pass_value(scan)) {
+    nj_json_walk_space(walk);
+    size_t begin = walk->offset;
+    *kind = kind_of(peek(walk));
+    if (!pass_value(walk)) {
         return false;
     }
-    *raw = (struct nj_text){scan->text.data + begin, scan->offset - begin};
+    *raw = (struct nj_text){walk->text.data + begin, walk->offset - begin};
     return true;
 }
 
-bool nj_json_scan_member(struct nj_json_scan *scan, bool is_first, bool *has_member,
-                         struct nj_text *raw_name, enum nj_json_scan_kind *kind,
+bool nj_json_walk_member(struct nj_json_walk *walk, bool is_first, bool *has_member,
+                         struct nj_text *raw_name, enum nj_json_walk_kind *kind,
                          struct nj_text *raw)
 {
     *has_member = false;
-    if (nj_json_scan_take(scan, '}')) {
+    if (nj_json_walk_take(walk, '}')) {
         return true;
     }
-    if (!is_first && !nj_json_scan_take(scan, ',')) {
-        return nj_json_scan_fail(scan, "',' or '}' expected");
+    if (!is_first && !nj_json_walk_take(walk, ',')) {
+        return nj_json_walk_fail(walk, "',' or '}' expected");
     }
-    nj_json_scan_space(scan);
-    size_t begin = scan->offset;
-    if (scan->problem != NULL || peek(scan) != '"') {
-        return nj_json_scan_fail(scan, "name in double quotes expected");
+    nj_json_walk_space(walk);
+    size_t begin = walk->offset;
+    if (walk->problem != NULL || peek(walk) != '"') {
+        return nj_json_walk_fail(walk, "name in double quotes expected");
     }
-    if (!pass_text(scan)) {
+    if (!pass_text(walk)) {
         return false;
     }
-    *raw_name = (struct nj_text){scan->text.data + begin, scan->offset - begin};
-    if (!nj_json_scan_take(scan, ':')) {
-        return nj_json_scan_fail(scan, "':' expected");
+    *raw_name = (struct nj_text){walk->text.data + begin, walk->offset - begin};
+    if (!nj_json_walk_take(walk, ':')) {
+        return nj_json_walk_fail(walk, "':' expected");
     }
     *has_member = true;
-    return nj_json_scan_value(scan, kind, raw);
+    return nj_json_walk_value(walk, kind, raw);
 }
 
-struct nj_text nj_json_scan_decode(struct nj_text raw, struct nj_arena *arena)
+struct nj_text nj_json_walk_decode(struct nj_text raw, struct nj_arena *arena)
 {
     struct nj_text inner = {raw.data + 1, raw.length_bytes - 2};
     if (inner.length_bytes == 0 || memchr(inner.data, '\\', inner.length_bytes) == NULL) {
@@ -375,7 +375,7 @@ struct nj_text nj_json_scan_decode(struct nj_text raw, struct nj_arena *arena)
     return (struct nj_text){decoded, length};
 }
 
-struct nj_text nj_json_scan_compact(struct nj_text raw, struct nj_arena *arena)
+struct nj_text nj_json_walk_compact(struct nj_text raw, struct nj_arena *arena)
 {
     char *compact = nj_arena_take(arena, raw.length_bytes);
     size_t length = 0;
@@ -395,17 +395,17 @@ struct nj_text nj_json_scan_compact(struct nj_text raw, struct nj_arena *arena)
     return (struct nj_text){compact, length};
 }
 
-struct nj_text nj_json_scan_printed(enum nj_json_scan_kind kind, struct nj_text raw,
+struct nj_text nj_json_walk_printed(enum nj_json_walk_kind kind, struct nj_text raw,
                                     struct nj_arena *arena)
 {
     switch (kind) {
-    case NJ_JSON_SCAN_TEXT:
-        return nj_json_scan_decode(raw, arena);
-    case NJ_JSON_SCAN_OBJECT:
-    case NJ_JSON_SCAN_LIST:
-        return nj_json_scan_compact(raw, arena);
-    case NJ_JSON_SCAN_NUMBER:
-    case NJ_JSON_SCAN_WORD:
+    case NJ_JSON_WALK_TEXT:
+        return nj_json_walk_decode(raw, arena);
+    case NJ_JSON_WALK_OBJECT:
+    case NJ_JSON_WALK_LIST:
+        return nj_json_walk_compact(raw, arena);
+    case NJ_JSON_WALK_NUMBER:
+    case NJ_JSON_WALK_WORD:
         break;
     }
     return raw;
