@@ -20,7 +20,7 @@ static uint64_t hash_name(struct nj_text name, uint64_t seed)
         data += taken;
         left -= taken;
     }
-    return (hash * odd) >> 16;
+    return hash;
 }
 
 static struct nj_text name_of(struct nj_named_items items, size_t number)
@@ -30,17 +30,27 @@ static struct nj_text name_of(struct nj_named_items items, size_t number)
     return nj_text_from(name);
 }
 
+static uint32_t tag_of(uint64_t hash)
+{
+    return (uint32_t)(hash >> 32);
+}
+
 /* The slot that holds the name, or the empty one where it would go. */
-static size_t slot_of(const struct nj_name_table *table, struct nj_named_items items,
-                      struct nj_text name)
+static struct nj_name_slot *slot_of(const struct nj_name_table *table,
+                                    struct nj_named_items items, struct nj_text name,
+                                    uint64_t hash)
 {
     size_t mask = table->n_slots - 1;
-    size_t slot = (size_t)hash_name(name, table->seed) & mask;
-    while (table->slots[slot] != 0 &&
-           !nj_text_equal(name_of(items, table->slots[slot] - 1), name)) {
-        slot = (slot + 1) & mask;
+    for (size_t i = (size_t)hash & mask;; i = (i + 1) & mask) {
+        struct nj_name_slot *slot = &table->slots[i];
+        if (slot->number_plus_one == 0) {
+            return slot;
+        }
+        if (slot->tag == tag_of(hash) &&
+            nj_text_equal(name_of(items, slot->number_plus_one - 1), name)) {
+            return slot;
+        }
     }
-    return slot;
 }
 
 enum nj_status nj_name_table_init(struct nj_name_table *table, struct nj_named_items items,
@@ -59,13 +69,15 @@ enum nj_status nj_name_table_init(struct nj_name_table *table, struct nj_named_i
         return nj_fail(err, NJ_E_MEMORY, "index %zu names: out of memory", items.count);
     }
     for (size_t i = 0; i < items.count; i++) {
-        size_t slot = slot_of(table, items, name_of(items, i));
-        if (table->slots[slot] != 0) {
+        struct nj_text name = name_of(items, i);
+        uint64_t hash = hash_name(name, seed);
+        struct nj_name_slot *slot = slot_of(table, items, name, hash);
+        if (slot->number_plus_one != 0) {
             nj_name_table_deinit(table);
             *duplicate = (uint32_t)i;
             return NJ_OK;
         }
-        table->slots[slot] = (uint32_t)i + 1;
+        *slot = (struct nj_name_slot){(uint32_t)i + 1, tag_of(hash)};
     }
     return NJ_OK;
 }
@@ -82,6 +94,6 @@ uint32_t nj_name_table_find(const struct nj_name_table *table, struct nj_named_i
     if (table->slots == NULL) {
         return NJ_NAME_ABSENT;
     }
-    uint32_t held = table->slots[slot_of(table, items, name)];
-    return held == 0 ? NJ_NAME_ABSENT : held - 1;
+    const struct nj_name_slot *slot = slot_of(table, items, name, hash_name(name, table->seed));
+    return slot->number_plus_one == 0 ? NJ_NAME_ABSENT : slot->number_plus_one - 1;
 }

@@ -1,6 +1,6 @@
 /* Finds things by name: an open-addressed hash table over an array that somebody else owns.
  *
- * It holds 4 bytes a slot and nothing of the items but their numbers, because half a million
+ * It holds 8 bytes a slot and nothing of the items but their numbers, because half a million
  * tensors have their names in memory already.
  *
  * Threads: one owner; any number of readers once it is filled.
@@ -21,9 +21,16 @@ struct nj_named_items {
     size_t count;
 };
 
+/* The tag is part of the name's hash: a probe that meets another name seldom has to look at it,
+ * which would be a cache miss. */
+struct nj_name_slot {
+    uint32_t number_plus_one; /* 0 is empty */
+    uint32_t tag;
+};
+
 /* Invariant: n_slots is a power of two and at least a quarter of them are empty. */
 struct nj_name_table {
-    uint32_t *slots; /* item number + 1; 0 is empty */
+    struct nj_name_slot *slots;
     size_t n_slots;
     uint64_t seed;
 };
