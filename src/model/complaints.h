@@ -7,6 +7,8 @@
 #ifndef NJ_MODEL_COMPLAINTS_H
 #define NJ_MODEL_COMPLAINTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -15,6 +17,8 @@
 struct nj_complaints {
     struct nj_error *err;
     uint32_t count;
+    uint32_t unspelled; /* of them, those that the text had no room for */
+    size_t spelled_bytes;
 };
 
 void nj_complain(struct nj_complaints *complaints, const char *format, ...)

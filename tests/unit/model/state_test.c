@@ -1,0 +1,206 @@
+#include "model/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+
+/* One KDA and two MLA layers. */
+static struct nj_dims make_dims(void)
+{
+    struct nj_dims dims = {.n_layers = 3,
+                           .n_delta_heads = 2,
+                           .n_delta = 4,
+                           .n_taps = 3,
+                           .kv_rank = 5,
+                           .n_rope = 2};
+    dims.mixers[0] = NJ_MIXER_LATENT;
+    dims.mixers[1] = NJ_MIXER_DELTA;
+    dims.mixers[2] = NJ_MIXER_LATENT;
+    return dims;
+}
+
+static void sizes_follow_from_the_dims(void)
+{
+    struct nj_dims dims = make_dims();
+
+    CHECK_EQ(nj_state_recurrent_bytes(&dims), (2 * 4 * 4 + 2 * 3 * 2 * 4) * 4);
+    CHECK_EQ(nj_state_page_bytes(&dims), 2 * 64 * 7 * 4);
+}
+
+static void only_delta_layers_have_a_recurrent_part(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_error error;
+    uint64_t n_values = 1;
+    REQUIRE_OK(nj_state_create(&dims, NULL, &state, &error), &error);
+
+    CHECK(nj_state_recurrent(state, 0, &n_values) == NULL);
+    CHECK_EQ(n_values, 0);
+    float *recurrent = nj_state_recurrent(state, 1, &n_values);
+    CHECK_EQ(n_values, 2 * 4 * 4 + 2 * 3 * 2 * 4);
+    CHECK(nj_state_conv_history(state, 1) == recurrent + 32);
+
+    nj_state_destroy(state);
+}
+
+static void pages_are_paid_as_positions_are_reserved(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_error error;
+    struct nj_byte_budget budget;
+    uint64_t recurrent = nj_state_recurrent_bytes(&dims);
+    uint64_t page = nj_state_page_bytes(&dims);
+    nj_byte_budget_init(&budget, recurrent + 2 * page);
+    REQUIRE_OK(nj_state_create(&dims, &budget, &state, &error), &error);
+    CHECK_EQ(budget.held_bytes, recurrent);
+
+    CHECK_EQ(nj_state_reserve(state, 64, &error), NJ_OK);
+    CHECK_EQ(budget.held_bytes, recurrent + page);
+    CHECK_EQ(nj_state_reserve(state, 65, &error), NJ_OK);
+    CHECK_EQ(budget.held_bytes, recurrent + 2 * page);
+    CHECK_EQ(nj_state_reserve(state, 129, &error), NJ_E_BUDGET);
+    CHECK_EQ(budget.held_bytes, recurrent + 2 * page);
+
+    nj_state_destroy(state);
+    CHECK_EQ(budget.held_bytes, 0);
+    nj_byte_budget_deinit(&budget);
+}
+
+/* Marks one position of both MLA layers and the recurrent part. */
+static void fill(struct nj_state *state, uint32_t position, float value)
+{
+    uint64_t n_values = 0;
+    nj_state_recurrent(state, 1, &n_values)[0] = value;
+    nj_state_page(state, 0, position / 64)[(size_t)(position % 64) * 7] = value;
+    nj_state_page(state, 2, position / 64)[(size_t)(position % 64) * 7] = -value;
+}
+
+static float value_at(struct nj_state *state, uint32_t position)
+{
+    return nj_state_page(state, 0, position / 64)[(size_t)(position % 64) * 7];
+}
+
+static void reset_forgets_recurrent_part_and_pages_together(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_error error;
+    uint64_t n_values = 0;
+    struct nj_byte_budget budget;
+    nj_byte_budget_init(&budget, UINT64_MAX);
+    REQUIRE_OK(nj_state_create(&dims, &budget, &state, &error), &error);
+    REQUIRE_OK(nj_state_reserve(state, 3, &error), &error);
+    fill(state, 2, 7.0F);
+    nj_state_mark_broken(state);
+
+    nj_state_reset(state);
+
+    CHECK_EQ(nj_state_length(state), 0);
+    CHECK(!nj_state_is_broken(state));
+    CHECK_EQ(budget.held_bytes, nj_state_recurrent_bytes(&dims));
+    CHECK_NEAR(nj_state_recurrent(state, 1, &n_values)[0], 0.0, 0.0);
+    REQUIRE_OK(nj_state_reserve(state, 3, &error), &error);
+    CHECK_NEAR(value_at(state, 2), 0.0, 0.0);
+    nj_state_destroy(state);
+    nj_byte_budget_deinit(&budget);
+}
+
+static void a_fork_shares_full_pages_and_copies_the_rest(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_state *fork = NULL;
+    struct nj_error error;
+    struct nj_byte_budget budget;
+    uint64_t recurrent = nj_state_recurrent_bytes(&dims);
+    uint64_t page = nj_state_page_bytes(&dims);
+    nj_byte_budget_init(&budget, UINT64_MAX);
+    REQUIRE_OK(nj_state_create(&dims, &budget, &state, &error), &error);
+    REQUIRE_OK(nj_state_reserve(state, 70, &error), &error);
+    fill(state, 10, 1.0F);
+    fill(state, 69, 2.0F);
+    nj_state_advance(state, 70);
+
+    REQUIRE_OK(nj_state_fork(state, &fork, &error), &error);
+
+    CHECK_EQ(nj_state_length(fork), 70);
+    CHECK_EQ(budget.held_bytes, 2 * recurrent + 3 * page);
+    CHECK(nj_state_page(fork, 2, 0) == nj_state_page(state, 2, 0));
+    CHECK(nj_state_page(fork, 2, 1) != nj_state_page(state, 2, 1));
+    CHECK_NEAR(value_at(fork, 69), 2.0, 0.0);
+    fill(fork, 69, 3.0F);
+    CHECK_NEAR(value_at(state, 69), 2.0, 0.0);
+
+    nj_state_destroy(state);
+    CHECK_EQ(budget.held_bytes, recurrent + 2 * page);
+    CHECK_NEAR(value_at(fork, 10), 1.0, 0.0);
+    nj_state_destroy(fork);
+    CHECK_EQ(budget.held_bytes, 0);
+    nj_byte_budget_deinit(&budget);
+}
+
+static void a_fork_at_a_page_boundary_copies_no_page(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_state *fork = NULL;
+    struct nj_error error;
+    REQUIRE_OK(nj_state_create(&dims, NULL, &state, &error), &error);
+    REQUIRE_OK(nj_state_reserve(state, 64, &error), &error);
+    nj_state_advance(state, 64);
+
+    REQUIRE_OK(nj_state_fork(state, &fork, &error), &error);
+    REQUIRE_OK(nj_state_reserve(state, 1, &error), &error);
+    REQUIRE_OK(nj_state_reserve(fork, 1, &error), &error);
+
+    CHECK(nj_state_page(fork, 0, 0) == nj_state_page(state, 0, 0));
+    CHECK(nj_state_page(fork, 0, 1) != nj_state_page(state, 0, 1));
+    nj_state_destroy(fork);
+    nj_state_destroy(state);
+}
+
+static void a_broken_state_cannot_be_forked(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_state *fork = NULL;
+    struct nj_error error;
+    REQUIRE_OK(nj_state_create(&dims, NULL, &state, &error), &error);
+    nj_state_mark_broken(state);
+
+    CHECK_EQ(nj_state_fork(state, &fork, &error), NJ_E_STATE);
+
+    CHECK(fork == NULL);
+    nj_state_destroy(state);
+}
+
+static void a_state_that_cannot_be_paid_is_refused(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_error error;
+    struct nj_byte_budget budget;
+    nj_byte_budget_init(&budget, nj_state_recurrent_bytes(&dims) - 1);
+
+    CHECK_EQ(nj_state_create(&dims, &budget, &state, &error), NJ_E_BUDGET);
+
+    CHECK(state == NULL);
+    CHECK_EQ(budget.held_bytes, 0);
+    nj_byte_budget_deinit(&budget);
+}
+
+int main(void)
+{
+    RUN(sizes_follow_from_the_dims);
+    RUN(only_delta_layers_have_a_recurrent_part);
+    RUN(pages_are_paid_as_positions_are_reserved);
+    RUN(reset_forgets_recurrent_part_and_pages_together);
+    RUN(a_fork_shares_full_pages_and_copies_the_rest);
+    RUN(a_fork_at_a_page_boundary_copies_no_page);
+    RUN(a_broken_state_cannot_be_forked);
+    RUN(a_state_that_cannot_be_paid_is_refused);
+    return test_result();
+}
