@@ -91,15 +91,6 @@ static void decode_tail(const struct nj_matrix *matrix, struct weight_row row,
     wide_store(values, wide_select(wide_first(n), weights, padding));
 }
 
-/* Lanes fold in the tree of lanes.h. */
-static float fold(const float *lanes)
-{
-    __m256 eight = _mm256_add_ps(_mm256_loadu_ps(lanes), _mm256_loadu_ps(lanes + HALF));
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
-}
-
 /* Keeps an activation in its register: the compiler would rather fold the load into each of the
  * multiply-adds that use it, and run out of loads. */
 WIDE_INLINE __m256 pin(__m256 v)
@@ -256,7 +247,7 @@ static void stream_tile(const struct nj_matrix *matrix, uint32_t first_output,
     }
     for (uint32_t w = 0; w < n_weights; w++) {
         for (uint32_t c = 0; c < n_inputs; c++) {
-            y[c * y_stride + first_output + w] = fold(lanes.lane[w][c]);
+            y[c * y_stride + first_output + w] = wide_fold(wide_load(lanes.lane[w][c]));
         }
     }
 }
@@ -433,7 +424,7 @@ static void multiply_block(const struct block *block, float *y, size_t y_stride)
     for (uint32_t c = 0; c < block->n_inputs; c++) {
         for (uint32_t w = 0; w < block->n_weights; w++) {
             y[c * y_stride + block->first_output + w] =
-                fold(block->lanes + w * LANES_ROW + c * NJ_LANES);
+                wide_fold(wide_load(block->lanes + w * LANES_ROW + c * NJ_LANES));
         }
     }
 }

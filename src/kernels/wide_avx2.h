@@ -183,14 +183,13 @@ WIDE_INLINE wide_bits wide_bits_to_exponent(wide_bits a)
     return (wide_bits){_mm256_slli_epi32(a.low, 23), _mm256_slli_epi32(a.high, 23)};
 }
 
-WIDE_INLINE __m256 wide_upper(wide v)
+/* The tree of lanes.h. */
+WIDE_INLINE float wide_fold(wide lanes)
 {
-    return v.high;
-}
-
-WIDE_INLINE __m256 wide_lower(wide v)
-{
-    return v.low;
+    __m256 eight = _mm256_add_ps(lanes.low, lanes.high);
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
 #endif

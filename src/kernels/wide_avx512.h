@@ -155,15 +155,14 @@ WIDE_INLINE wide_bits wide_bits_to_exponent(wide_bits a)
     return _mm512_slli_epi32(a, 23);
 }
 
-/* The upper eight lanes, moved down. */
-WIDE_INLINE __m256 wide_upper(wide v)
+/* The tree of lanes.h. */
+WIDE_INLINE float wide_fold(wide lanes)
 {
-    return _mm512_extractf32x8_ps(v, 1);
-}
-
-WIDE_INLINE __m256 wide_lower(wide v)
-{
-    return _mm512_castps512_ps256(v);
+    __m256 eight =
+        _mm256_add_ps(_mm512_castps512_ps256(lanes), _mm512_extractf32x8_ps(lanes, 1));
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
 #endif

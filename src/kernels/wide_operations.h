@@ -38,15 +38,6 @@ WIDE_INLINE void store_group(float *p, wide v, size_t size)
     }
 }
 
-/* The tree of lanes.h. */
-WIDE_INLINE float fold(wide lanes)
-{
-    __m256 eight = _mm256_add_ps(wide_lower(lanes), wide_upper(lanes));
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
-}
-
 static float dot(const float *a, const float *b, uint32_t n)
 {
     wide lanes = wide_set(0.0F);
@@ -59,7 +50,7 @@ static float dot(const float *a, const float *b, uint32_t n)
             wide_fma(wide_load_first(a + i, n - i), wide_load_first(b + i, n - i), lanes);
         lanes = wide_select(wide_first(n - i), last, lanes);
     }
-    return fold(lanes);
+    return wide_fold(lanes);
 }
 
 static float sum(const float *a, uint32_t n)
@@ -73,7 +64,7 @@ static float sum(const float *a, uint32_t n)
         wide last = wide_add(lanes, wide_load_first(a + i, n - i));
         lanes = wide_select(wide_first(n - i), last, lanes);
     }
-    return fold(lanes);
+    return wide_fold(lanes);
 }
 
 /* One group of outputs, for what is left after the wider steps of axpy. */
@@ -242,7 +233,7 @@ static float exp_minus(const float *s, float maximum, uint32_t n, float *p)
         store_group(p + i, v, size);
         lanes = wide_select(wide_first(size), wide_add(lanes, v), lanes);
     }
-    return fold(lanes);
+    return wide_fold(lanes);
 }
 
 WIDE_INLINE wide load_taps(const float *taps, uint32_t n_taps, size_t size)
@@ -348,7 +339,7 @@ static void kda_step(float *state, uint32_t n_keys, uint32_t n_values, const flo
     }
 }
 
-/* -(x), as a change of the sign bit: 0 - x would turn -0 into +0. */
+/* 0 - x would turn +0 into +0. */
 WIDE_INLINE wide negated(wide x)
 {
     return wide_mul(wide_set(-1.0F), x);

@@ -51,9 +51,8 @@ static void memory_deinit(struct memory *memory)
 
 static size_t weight_bytes(enum nj_matrix_type type, size_t n_values)
 {
-    return type == NJ_MATRIX_F32    ? n_values * 4
-           : type == NJ_MATRIX_BF16 ? n_values * 2
-                                    : n_values / 2;
+    static const size_t bits[N_TYPES] = {32, 16, 4};
+    return n_values * bits[type] / 8;
 }
 
 /* Weights end at the forbidden page or one to three bytes before it, so that they begin at odd
@@ -144,11 +143,13 @@ static bool check_short_lengths(enum nj_matrix_type type, struct memory *memory,
     static const uint32_t widths[] = {1, 2, 3, 4, 5, 7, 8, 10};
     bool is_right = true;
     for (int pattern = 0; pattern < N_PATTERNS; pattern++) {
-        for (uint32_t n_inputs = 1; is_right && n_inputs <= 130; n_inputs++) {
-            uint32_t n_rows = widths[(n_inputs + (uint32_t)pattern) % 8];
-            struct shape shape = {type, n_inputs, 7 + n_inputs % 6, n_rows,
-                                  (enum pattern)pattern};
-            is_right = !is_possible(&shape) || check_shape(&shape, memory, hash);
+        for (uint32_t n_inputs = 1; n_inputs <= 130; n_inputs++) {
+            for (size_t w = 0; is_right && w < sizeof widths / sizeof *widths; w += 2) {
+                uint32_t n_rows = widths[w + (n_inputs + (uint32_t)pattern) % 2];
+                struct shape shape = {type, n_inputs, 7 + n_inputs % 6, n_rows,
+                                      (enum pattern)pattern};
+                is_right = !is_possible(&shape) || check_shape(&shape, memory, hash);
+            }
         }
     }
     return is_right;
@@ -206,38 +207,45 @@ static void multiply_equals_the_definition_for_every_type_length_and_width(void)
     memory_deinit(&memory);
 }
 
-/* The definition of a dot is shared, so each weight type must be it on widened weights. */
+static void widen_row(const struct nj_matrix *matrix, uint32_t output, float *row)
+{
+    const uint8_t *bytes = matrix->weights;
+    size_t n = matrix->n_inputs;
+    memset(row, 0, n * sizeof *row);
+    switch (matrix->type) {
+    case NJ_MATRIX_F32:
+        memcpy(row, bytes + output * n * 4, n * 4);
+        break;
+    case NJ_MATRIX_BF16:
+        for (size_t i = 0; i < n; i++) { /* a BF16 is the upper half of an F32 */
+            memcpy((uint8_t *)&row[i] + 2, bytes + (output * n + i) * 2, 2);
+        }
+        break;
+    case NJ_MATRIX_MXFP4:
+        nj_mxfp4_expand(bytes + output * n / 2, matrix->scales + output * n / 32, n, row);
+        break;
+    }
+}
+
+/* Whatever the type of the weights, the product is the dot that the norms and scores use. */
 static void multiply_is_dot_on_widened_weights(void)
 {
+    enum { N_INPUTS = 96, N_OUTPUTS = 13, N_ROWS = 9 };
     struct memory memory;
     memory_init(&memory);
     for (int type = 0; type < N_TYPES; type++) {
-        struct shape shape = {(enum nj_matrix_type)type, 96, 13, 9, PATTERN_PLAIN};
+        struct shape shape = {(enum nj_matrix_type)type, N_INPUTS, N_OUTPUTS, N_ROWS,
+                              PATTERN_PLAIN};
         struct nj_matrix matrix = make_matrix(&shape, &memory);
-        const float *x = make_inputs(&shape, 96, &memory);
-        float y[9 * 13];
-        (void)multiply(level_under_test(), &matrix, x, 96, 9, y, 13, &memory);
-        for (uint32_t o = 0; o < 13; o++) {
-            float row[96];
-            if (shape.type == NJ_MATRIX_MXFP4) {
-                nj_mxfp4_expand((const uint8_t *)matrix.weights + (size_t)o * 48,
-                                matrix.scales + (size_t)o * 3, 96, row);
-            } else {
-                pattern_fill(PATTERN_PLAIN, 51, row, 0);
-                for (size_t i = 0; i < 96; i++) {
-                    row[i] = pattern_value(PATTERN_PLAIN, 51, (size_t)o * 96 + i);
-                }
-            }
-            if (shape.type == NJ_MATRIX_BF16) {
-                memset(row, 0, sizeof row);
-                for (size_t i = 0; i < 96; i++) { /* a BF16 is the upper half of an F32 */
-                    memcpy((uint8_t *)&row[i] + 2,
-                           (const uint8_t *)matrix.weights + ((size_t)o * 96 + i) * 2, 2);
-                }
-            }
-            for (uint32_t r = 0; r < 9; r++) {
-                float wanted = level_under_test()->dot(row, x + (size_t)r * 96, 96);
-                (void)check_same_values(&y[r * 13 + o], &wanted, 1, "multiply against dot");
+        const float *x = make_inputs(&shape, N_INPUTS, &memory);
+        float y[N_ROWS * N_OUTPUTS];
+        (void)multiply(level_under_test(), &matrix, x, N_INPUTS, N_ROWS, y, N_OUTPUTS, &memory);
+        for (uint32_t o = 0; o < N_OUTPUTS; o++) {
+            float row[N_INPUTS];
+            widen_row(&matrix, o, row);
+            for (size_t r = 0; r < N_ROWS; r++) {
+                float wanted = level_under_test()->dot(row, x + r * N_INPUTS, N_INPUTS);
+                (void)check_same_values(&y[r * N_OUTPUTS + o], &wanted, 1, "multiply and dot");
             }
         }
     }

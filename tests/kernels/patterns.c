@@ -50,6 +50,8 @@ float pattern_value(enum pattern pattern, uint64_t seed, size_t index)
         return from_parts(random, 254 - (random >> 62), mantissa);
     case PATTERN_WIDE:
         return from_parts(random, 47 + (random >> 32) % 161, mantissa);
+    case PATTERN_UNDERFLOW:
+        return from_parts(seed, 27, 0);
     case PATTERN_ANY_BITS:
     case N_PATTERNS:
         break;
@@ -86,6 +88,7 @@ void pattern_fill_scales(enum pattern pattern, uint64_t seed, uint8_t *scales, s
         uint64_t random = mixed(seed, i) >> 32;
         switch (pattern) {
         case PATTERN_DENORMAL:
+        case PATTERN_UNDERFLOW:
             scales[i] = 0;
             break;
         case PATTERN_TINY:

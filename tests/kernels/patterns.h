@@ -15,6 +15,7 @@ enum pattern {
     PATTERN_CANCEL,     /* huge, the sign turning from group to group: lanes cancel */
     PATTERN_SATURATING, /* near the largest F32: sums overflow, then become NaN */
     PATTERN_WIDE,       /* exponents over 160 binades */
+    PATTERN_UNDERFLOW,  /* 2^-100 of one sign a seed: products round to zero, often to -0 */
     PATTERN_ANY_BITS,   /* any bit pattern: infinities and NaN as well */
     N_PATTERNS
 };
@@ -28,8 +29,8 @@ void pattern_fill(enum pattern pattern, uint64_t seed, float *values, size_t n);
 /* The same values narrowed to BF16, written at any alignment. */
 void pattern_fill_bf16(enum pattern pattern, uint64_t seed, void *values, size_t n);
 
-/* MXFP4: any nibbles; scales that suit the pattern: all 0 for PATTERN_DENORMAL, 253 and 254 for
- * PATTERN_SATURATING, near 127 for most. */
+/* MXFP4: any nibbles; scales that suit the pattern: all 0 for the patterns that underflow, 253
+ * and 254 for PATTERN_SATURATING, near 127 for most. */
 void pattern_fill_nibbles(uint64_t seed, uint8_t *packed, size_t n_bytes);
 void pattern_fill_scales(enum pattern pattern, uint64_t seed, uint8_t *scales, size_t n);
 
