@@ -1,9 +1,10 @@
-/* Messages to ids, segment by segment, so that content can never forge structure.
+/* Messages to ids, segment by segment, so that content can never forge structure; and a model's
+ * ids back to reasoning and response.
  *
- * Two formats, chosen by the special tokens that the tokenizer names: XTML (Kimi K3, section 7
- * of its description in docs/formats/chat.md) and the older one of Kimi-Linear and K2. A
- * control segment is one special id; every other segment (tag names, attributes, all text of
- * people) is encoded on its own with specials disabled.
+ * Two formats (docs/formats/chat.md), chosen by the special tokens that the tokenizer names:
+ * XTML of Kimi K3, and the older one of Kimi-Linear and K2. A control segment is one special
+ * id; every other segment (tag names, attributes, all text of people) is encoded on its own
+ * with specials disabled.
  */
 #ifndef NJ_TOKENIZER_CHAT_TEMPLATE_H
 #define NJ_TOKENIZER_CHAT_TEMPLATE_H
@@ -31,7 +32,9 @@ struct nj_chat_message {
 enum nj_chat_format nj_chat_format_of(const struct nj_tokenizer *tokenizer);
 
 /* Appends the whole prompt, the generation part included. NJ_E_UNSUPPORTED when the tokenizer
- * has no chat tokens, or when `thinking` is not off in a format that has none. */
+ * has no chat tokens, or when `thinking` is not off or a name is given in a format that has
+ * none; NJ_E_INPUT, with the message's number, for text that is not UTF-8. The list is
+ * unchanged on failure. */
 enum nj_status nj_chat_render(struct nj_tokenizer *tokenizer,
                               const struct nj_chat_message *messages, size_t n_messages,
                               enum nj_thinking thinking, struct nj_token_list *list,
@@ -44,8 +47,9 @@ enum nj_chat_part {
     NJ_PART_STRUCTURE /* tags and what stands between them: shown to nobody */
 };
 
-/* Sorts output ids into reasoning, response and structure by control tokens alone. Plain data;
- * copy it to save it. Begin with the thinking that the prompt was rendered with. */
+/* Sorts output ids into reasoning, response and structure by control tokens alone; special
+ * tokens are structure in every format, with or without a name. Plain data; copy it to save it.
+ * Begin with the thinking that the prompt was rendered with. */
 struct nj_chat_parser {
     enum nj_chat_format format;
     enum nj_chat_part part;

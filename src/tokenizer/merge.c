@@ -68,7 +68,8 @@ static struct nj_merge_candidate pop(struct nj_merge *merge)
     return first;
 }
 
-/* The bytes from `left` to the end of its right neighbour; 0 when there is none. */
+/* The bytes from `left` to the end of its right neighbour; 0 when there is none, or when `left`
+ * has been absorbed (it then is its own neighbour, of no length). */
 static uint32_t pair_bytes(const struct nj_merge *merge, struct nj_bytes piece, uint32_t left)
 {
     uint32_t right = left + merge->symbols[left].length_bytes;
@@ -86,13 +87,6 @@ static void consider(struct nj_merge *merge, const struct nj_rank_table *table,
     if (rank >= 0) {
         push(merge, (struct nj_merge_candidate){rank, left, length});
     }
-}
-
-static bool is_stale(const struct nj_merge *merge, struct nj_bytes piece,
-                     struct nj_merge_candidate candidate)
-{
-    return merge->symbols[candidate.left].length_bytes == 0 ||
-           pair_bytes(merge, piece, candidate.left) != candidate.length_bytes;
 }
 
 static void join(struct nj_merge *merge, struct nj_bytes piece,
@@ -116,8 +110,7 @@ static enum nj_status begin(struct nj_merge *merge, const struct nj_rank_table *
     if (status != NJ_OK) {
         return status;
     }
-    /* At most n - 1 pairs to begin with; each of at most n - 1 merges takes one and adds two.
-     */
+    /* At most n - 1 pairs at first; each of at most n - 1 merges takes one and adds two. */
     status = nj_vector_reserve(&merge->heap, &merge->heap_capacity, sizeof *merge->heap,
                                2 * piece.length_bytes, err);
     if (status != NJ_OK) {
@@ -143,8 +136,8 @@ enum nj_status nj_merge_piece(struct nj_merge *merge, const struct nj_rank_table
     enum nj_status status = begin(merge, table, piece, err);
     while (status == NJ_OK && merge->n_heap > 0) {
         struct nj_merge_candidate best = pop(merge);
-        if (is_stale(merge, piece, best)) {
-            continue;
+        if (pair_bytes(merge, piece, best.left) != best.length_bytes) {
+            continue; /* stale */
         }
         join(merge, piece, best);
         consider(merge, table, piece, best.left);

@@ -35,28 +35,30 @@ void nj_token_list_deinit(struct nj_token_list *list);
 enum nj_status nj_token_list_append(struct nj_token_list *list, const nj_token *ids,
                                     size_t n_ids, struct nj_error *err);
 
-/* Reads both files from a model directory. `n_vocabulary` is the model's: ids at or above it
- * are an error. NJ_E_NOT_FOUND when the directory has no tokenizer files (such models are
- * driven by ids); NJ_E_WEIGHTS with file and line for a bad one. Caller owns `*tokenizer`. */
+/* Reads both files (docs/formats/tokenizer.md) from a model directory. `n_vocabulary` is the
+ * model's: ids at or above it are an error. NJ_E_NOT_FOUND when the directory has neither file
+ * (such models are driven by ids); NJ_E_WEIGHTS with file and line for a bad one, or when one
+ * is missing. On success the caller owns `*tokenizer`. */
 enum nj_status nj_tokenizer_open(const struct nj_file_system *fs, const char *directory,
                                  uint32_t n_vocabulary, struct nj_tokenizer **tokenizer,
                                  struct nj_error *err);
 void nj_tokenizer_close(struct nj_tokenizer *tokenizer);
 
 /* Appends the ids of `text` with specials disabled. The text must be valid UTF-8 (NJ_E_INPUT
- * with the byte offset otherwise). */
+ * with the byte offset otherwise). The list is unchanged on failure. */
 enum nj_status nj_tokenizer_encode(struct nj_tokenizer *tokenizer, struct nj_text text,
                                    struct nj_token_list *list, struct nj_error *err);
 
 /* The id of a special token by its name ("<|open|>"), or -1. */
 nj_token nj_tokenizer_special(const struct nj_tokenizer *tokenizer, const char *name);
 
-/* The bytes of an ordinary token; for a special one its name with `*is_special` true; an id
- * that no file names gives an empty span. Valid until close. */
+/* The bytes of an ordinary token; for any other id its name with `*is_special` true, an empty
+ * span when no file names it. Valid until close. */
 struct nj_bytes nj_tokenizer_bytes(const struct nj_tokenizer *tokenizer, nj_token token,
                                    bool *is_special);
 
-/* Ids that end a generation: <|end_of_msg|> or <|im_end|>, and [EOS], those that exist. */
+/* Ids that end a generation: <|end_of_msg|> or <|im_end|>, and [EOS], those that exist; when
+ * none does, the configuration's `eos_token`. */
 size_t nj_tokenizer_stops(const struct nj_tokenizer *tokenizer, const nj_token **stops);
 
 uint32_t nj_tokenizer_n_ranks(const struct nj_tokenizer *tokenizer);

@@ -120,7 +120,8 @@ static void what_stands_in_other_elements_or_between_them_is_shown_to_nobody(voi
     check_output(
         small_xtml_specials, NJ_THINKING_OFF,
         "this<|close|>response<|sep|><|open|>responses<|sep|>no<|close|>responses<|sep|>"
-        "<|open|>response x<|sep|>no<|close|>response<|sep|><|open|><|sep|>no",
+        "<|open|>response x<|sep|>no<|close|>response<|sep|><|open|><|sep|>no"
+        "<|open|>resp<|sep|>no",
         "", "this");
 }
 
@@ -148,6 +149,9 @@ static void stray_control_tokens_are_structure_and_change_nothing(void)
     /* No tag is spelled with a control token in it. */
     check_output(small_xtml_specials, NJ_THINKING_MAX, "a<|open|>resp[PAD]onse<|sep|>b", "a",
                  "");
+    static const char *const with_word[] = {"<|open|>",       "<|close|>", "<|sep|>",
+                                            "<|end_of_msg|>", "onse",      NULL};
+    check_output(with_word, NJ_THINKING_MAX, "a<|open|>response<|sep|>b", "a", "");
     /* A second opening replaces the first. */
     check_output(small_xtml_specials, NJ_THINKING_MAX, "a<|open|>x<|open|>response<|sep|>b",
                  "a", "b");

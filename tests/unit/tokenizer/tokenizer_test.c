@@ -8,6 +8,7 @@
 #include "support/check.h"
 #include "support/failing_malloc.h"
 #include "support/faulty_files.h"
+#include "unit/tokenizer/golden.h"
 #include "unit/tokenizer/small_tokenizer.h"
 
 static const char *const words[] = {"he",     "ll", "hell", "hello", " w",       "or",
@@ -40,6 +41,44 @@ static void text_becomes_whole_pieces_or_merged_bytes(void)
     CHECK_EQ(list.n_ids, 7);
     nj_token_list_deinit(&list);
     nj_tokenizer_close(tokenizer);
+}
+
+static void check_ids(struct nj_tokenizer *tokenizer, const struct nj_json_value *one)
+{
+    const struct nj_json_value *ids = nj_json_get(one, "ids");
+    struct nj_text text = golden_text(one, "text");
+    struct nj_token_list list = {0};
+    struct nj_error error;
+    REQUIRE_OK(nj_tokenizer_encode(tokenizer, text, &list, &error), &error);
+    bool equal = list.n_ids == nj_json_count(ids);
+    for (size_t i = 0; equal && i < list.n_ids; i++) {
+        int64_t wanted = -1;
+        equal = nj_json_as_integer(nj_json_at(ids, i), &wanted) && list.ids[i] == wanted;
+    }
+    if (!equal) {
+        test_fail(__FILE__, __LINE__, "\"%.*s\" has other ids", (int)text.length_bytes,
+                  text.data);
+    }
+    nj_token_list_deinit(&list);
+}
+
+static void recorded_texts_have_the_ids_of_another_implementation(void)
+{
+    struct golden golden;
+    const struct nj_json_value *root = golden_open(&golden, "tokenizer_ids.json");
+    const struct nj_json_value *cases = nj_json_get(root, "cases");
+    const char *directory = small_model_directory(golden_text(root, "rank_file").data, "{}");
+    struct nj_tokenizer *tokenizer = NULL;
+    struct nj_error error;
+    REQUIRE_OK(open_directory(directory, 640, &tokenizer, &error), &error);
+
+    CHECK(nj_json_count(cases) > 150);
+    for (size_t i = 0; i < nj_json_count(cases); i++) {
+        check_ids(tokenizer, nj_json_at(cases, i));
+    }
+
+    nj_tokenizer_close(tokenizer);
+    golden_close(&golden);
 }
 
 static void special_tokens_are_found_by_name_and_shown_by_id(void)
@@ -349,6 +388,7 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void)
 int main(void)
 {
     RUN(text_becomes_whole_pieces_or_merged_bytes);
+    RUN(recorded_texts_have_the_ids_of_another_implementation);
     RUN(special_tokens_are_found_by_name_and_shown_by_id);
     RUN(generation_stops_at_the_message_end_and_at_the_text_end);
     RUN(another_end_token_counts_only_when_no_usual_one_exists);
