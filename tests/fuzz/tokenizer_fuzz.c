@@ -3,11 +3,6 @@
  * The first byte chooses: 'r' the rest is a rank file, 's' it is a configuration, anything else
  * it is text for a tokenizer whose vocabulary follows from that byte. Besides crashes it finds
  * parsed tables that break their own promises, and text that does not come back.
- *
- *     clang-14 -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -Isrc
- * -Iinclude \
- *         tests/fuzz/tokenizer_fuzz.c src/tokenizer/[a-z]*.c src/base/[a-z]*.c \
- *         -lpcre2-8 -ljansson -lcrypto -lpthread -lm -o tokenizer_fuzz
  */
 #include <stdint.h>
 #include <stdio.h>
