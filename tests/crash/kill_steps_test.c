@@ -27,7 +27,7 @@ enum where { AT_STEP, IN_WRITE, BEFORE_RENAME };
 
 static void set_kill(struct faulty_files *faulty, enum where where, unsigned long n)
 {
-    faulty_files_init(faulty, nj_file_system_real());
+    faulty_files_init(faulty, tiny_run_files());
     switch (where) {
     case AT_STEP:
         faulty_files_kill_at_step(faulty, n);

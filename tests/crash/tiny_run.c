@@ -38,6 +38,22 @@ const char tiny_run_job[] = "nightjar: 1\n"
                             "  - id: last\n"
                             "    ids: [50, 60, 70]\n";
 
+static int sync_nothing(void *context, int fd)
+{
+    (void)context;
+    (void)fd;
+    return 0;
+}
+
+const struct nj_file_system *tiny_run_files(void)
+{
+    static struct nj_file_system files;
+    files = *nj_file_system_real();
+    files.sync = sync_nothing;
+    files.data_sync = sync_nothing;
+    return &files;
+}
+
 const char *tiny_run_path(const char *folder, const char *name)
 {
     static char path[512];
@@ -73,11 +89,11 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
     struct sweeps sweeps = {.n_left = run->stop_after_sweeps};
     struct nj_run_observer observer = {.context = &sweeps,
                                        .poll = run->stop_after_sweeps > 0 ? count_down : NULL};
-    struct nj_run_environment environment = {
-        .fs = run->fs != NULL ? run->fs : nj_file_system_real(),
-        .clock = nj_clock_system(),
-        .entropy = run->entropy != 0 ? run->entropy : 1 << 20,
-        .observer = &observer};
+    struct nj_run_environment environment = {.fs = run->fs != NULL ? run->fs : tiny_run_files(),
+                                             .clock = nj_clock_system(),
+                                             .entropy =
+                                                 run->entropy != 0 ? run->entropy : 1 << 20,
+                                             .observer = &observer};
     const char *model = run->model != NULL ? run->model : "model";
     (void)snprintf(model_path, sizeof model_path, "%s", tiny_run_path(model, ""));
     (void)snprintf(folder_path, sizeof folder_path, "%s", tiny_run_path(run->folder, ""));

@@ -19,7 +19,7 @@ struct tiny_run {
     const char *folder;              /* below the test's folder */
     const char *job;                 /* YAML without `model`; NULL: tiny_run_job */
     const char *model;               /* folder name given to tiny_run_model; NULL: "model" */
-    const struct nj_file_system *fs; /* NULL: the real one */
+    const struct nj_file_system *fs; /* NULL: tiny_run_files */
     uint32_t n_threads;              /* 0: 1 */
     uint32_t batch;
     uint32_t prefill_chunk;
@@ -29,6 +29,10 @@ struct tiny_run {
     uint32_t stop_after_sweeps; /* 0: never */
     uint64_t entropy;           /* 0: 1 */
 };
+
+/* The real file system, except that syncs return at once: what was written survives SIGKILL
+ * without them, and hundreds of runs would otherwise wait for the disk. */
+const struct nj_file_system *tiny_run_files(void);
 
 /* Seven sampled and greedy items of different lengths, driven by ids. */
 extern const char tiny_run_job[];

@@ -1,0 +1,278 @@
+#include "runner/log_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crash/tiny_run.h"
+#include "support/check.h"
+#include "support/faulty_files.h"
+
+enum { KIND = 'T' | 'E' << 8 | 'S' << 16 | 'T' << 24, N_RECORDS = 5 };
+
+/* Sum and number of the records' first bytes, to know which were visited. */
+struct seen {
+    unsigned n_records;
+    char last;
+};
+
+static enum nj_status see(void *context, const struct nj_record *record, struct nj_error *err)
+{
+    struct seen *seen = context;
+    (void)err;
+    seen->n_records++;
+    seen->last = (char)record->payload.data[0];
+    return NJ_OK;
+}
+
+static int directory_fd = -1;
+
+static struct nj_log_file_place place_of(const struct nj_file_system *fs, uint32_t version)
+{
+    return (struct nj_log_file_place){
+        .fs = fs,
+        .directory_fd = directory_fd,
+        .name = "test.log",
+        .identity = {.kind = KIND, .format_version = version, .salt = 0x1234567890abcdef}};
+}
+
+static enum nj_status open_log(struct nj_log_file *file, struct seen *seen,
+                               struct nj_error *err)
+{
+    struct nj_log_file_place place = place_of(tiny_run_files(), 1);
+    *seen = (struct seen){0};
+    return nj_log_file_open(file, &place, see, seen, err);
+}
+
+static void append_letter(struct nj_log_file *file, char letter)
+{
+    struct nj_error err;
+    char text[10];
+    memset(text, letter, sizeof text);
+    struct nj_bytes payload = {.data = (const uint8_t *)text, .length_bytes = sizeof text};
+    REQUIRE_OK(nj_log_file_append(file, 1, payload, NULL, &err), &err);
+}
+
+/* A fresh log of records a, b, c, d, e; returns its length. */
+static uint64_t write_log(void)
+{
+    struct nj_log_file file;
+    struct seen seen;
+    struct nj_error err;
+    (void)unlinkat(directory_fd, "test.log", 0);
+    CHECK_EQ(open_log(&file, &seen, &err), NJ_OK);
+    for (char letter = 'a'; letter < 'a' + N_RECORDS; letter++) {
+        append_letter(&file, letter);
+    }
+    nj_log_file_close(&file);
+    return file.length_bytes;
+}
+
+static uint64_t length_of(const char *name)
+{
+    struct stat status;
+    return fstatat(directory_fd, name, &status, 0) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+static void write_at(uint64_t offset, const void *bytes, size_t n_bytes)
+{
+    int fd = openat(directory_fd, "test.log", O_WRONLY | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    CHECK_EQ(pwrite(fd, bytes, n_bytes, (off_t)offset), (ssize_t)n_bytes);
+    (void)close(fd);
+}
+
+static void cut_at(uint64_t length_bytes)
+{
+    int fd = openat(directory_fd, "test.log", O_WRONLY | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    CHECK_EQ(ftruncate(fd, (off_t)length_bytes), 0);
+    (void)close(fd);
+}
+
+static void what_was_appended_is_visited_in_order(void)
+{
+    struct nj_log_file file;
+    struct seen seen;
+    struct nj_error err;
+    (void)write_log();
+
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+    CHECK_EQ(seen.n_records, N_RECORDS);
+    CHECK_EQ(seen.last, 'e');
+    append_letter(&file, 'f');
+    nj_log_file_close(&file);
+
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+    CHECK_EQ(seen.n_records, N_RECORDS + 1);
+    CHECK_EQ(seen.last, 'f');
+    nj_log_file_close(&file);
+}
+
+static void payload_offsets_point_at_payloads(void)
+{
+    struct nj_log_file file;
+    struct seen seen;
+    struct nj_error err;
+    uint64_t offset = 0;
+    char found[3];
+    struct nj_bytes payload = {.data = (const uint8_t *)"xyz", .length_bytes = 3};
+    (void)write_log();
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+
+    REQUIRE_OK(nj_log_file_append(&file, 1, payload, &offset, &err), &err);
+
+    REQUIRE_OK(nj_file_read_exactly(file.fs, file.fd, found, 3, offset, "test.log", &err),
+               &err);
+    CHECK_BYTES(found, "xyz", 3);
+    nj_log_file_close(&file);
+}
+
+/* At every length: what is whole stays, the rest is copied away and cut, appending works, and a
+ * second opening finds nothing to do. */
+static void a_log_cut_at_any_byte_keeps_its_whole_records(void)
+{
+    uint64_t whole = write_log();
+    uint64_t record = (whole - NJ_RECORD_LOG_HEADER_BYTES) / N_RECORDS;
+    for (uint64_t length = 0; length < whole; length++) {
+        struct nj_log_file file;
+        struct seen seen;
+        struct nj_error err;
+        (void)write_log();
+        cut_at(length);
+        uint64_t n_whole = length < NJ_RECORD_LOG_HEADER_BYTES
+                               ? 0
+                               : (length - NJ_RECORD_LOG_HEADER_BYTES) / record;
+
+        REQUIRE_OK(open_log(&file, &seen, &err), &err);
+        CHECK_EQ(seen.n_records, n_whole);
+        CHECK_EQ(length_of("test.log"), NJ_RECORD_LOG_HEADER_BYTES + n_whole * record);
+        append_letter(&file, 'z');
+        nj_log_file_close(&file);
+
+        REQUIRE_OK(open_log(&file, &seen, &err), &err);
+        CHECK_EQ(seen.n_records, n_whole + 1);
+        CHECK_EQ(seen.last, 'z');
+        nj_log_file_close(&file);
+    }
+}
+
+static void a_flipped_byte_keeps_the_records_before_it_and_quarantines_the_rest(void)
+{
+    uint64_t whole = write_log();
+    uint64_t record = (whole - NJ_RECORD_LOG_HEADER_BYTES) / N_RECORDS;
+    for (uint64_t at = NJ_RECORD_LOG_HEADER_BYTES; at < whole; at += 7) {
+        struct nj_log_file file;
+        struct seen seen;
+        struct nj_error err;
+        char name[64];
+        uint64_t n_before = (at - NJ_RECORD_LOG_HEADER_BYTES) / record;
+        uint64_t kept = NJ_RECORD_LOG_HEADER_BYTES + n_before * record;
+        uint8_t flipped = 0;
+        (void)write_log();
+        int fd = openat(directory_fd, "test.log", O_RDONLY | O_CLOEXEC);
+        CHECK_EQ(pread(fd, &flipped, 1, (off_t)at), 1);
+        (void)close(fd);
+        flipped ^= 0x40;
+        write_at(at, &flipped, 1);
+        (void)snprintf(name, sizeof name, "test.log.bad-%llu", (unsigned long long)kept);
+        (void)unlinkat(directory_fd, name, 0);
+
+        REQUIRE_OK(open_log(&file, &seen, &err), &err);
+
+        /* Padding behind a payload belongs to no checksum that hides it: all is verified. */
+        CHECK_EQ(seen.n_records, n_before);
+        CHECK_EQ(length_of("test.log"), kept);
+        CHECK_EQ(length_of(name), whole - kept);
+        nj_log_file_close(&file);
+    }
+}
+
+static void zeros_at_the_end_are_cut_without_a_word(void)
+{
+    static const char zeros[1000];
+    struct nj_log_file file;
+    struct seen seen;
+    struct nj_error err;
+    char name[64];
+    uint64_t whole = write_log();
+    write_at(whole, zeros, sizeof zeros);
+    (void)snprintf(name, sizeof name, "test.log.bad-%llu", (unsigned long long)whole);
+    (void)unlinkat(directory_fd, name, 0);
+
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+
+    CHECK_EQ(seen.n_records, N_RECORDS);
+    CHECK_EQ(length_of("test.log"), whole);
+    CHECK_EQ(length_of(name), 0);
+    nj_log_file_close(&file);
+}
+
+static void a_newer_version_is_refused_and_not_touched(void)
+{
+    struct nj_log_file file;
+    struct seen seen = {0};
+    struct nj_error err;
+    struct nj_log_file_place newer = place_of(tiny_run_files(), 2);
+    (void)unlinkat(directory_fd, "test.log", 0);
+    REQUIRE_OK(nj_log_file_open(&file, &newer, see, &seen, &err), &err);
+    append_letter(&file, 'a');
+    nj_log_file_close(&file);
+    uint64_t length_bytes = length_of("test.log");
+
+    CHECK_EQ(open_log(&file, &seen, &err), NJ_E_STATE);
+
+    CHECK_CONTAINS(err.text, "newer nightjar");
+    CHECK_EQ(length_of("test.log"), length_bytes);
+}
+
+static void another_kind_of_log_is_refused_and_not_touched(void)
+{
+    struct nj_log_file file;
+    struct seen seen = {0};
+    struct nj_error err;
+    struct nj_log_file_place other = place_of(tiny_run_files(), 1);
+    uint64_t length_bytes = write_log();
+    other.identity.kind = KIND + 1;
+
+    CHECK_EQ(nj_log_file_open(&file, &other, see, &seen, &err), NJ_E_STATE);
+
+    CHECK_EQ(length_of("test.log"), length_bytes);
+}
+
+static void after_a_failed_sync_a_log_takes_nothing_more(void)
+{
+    struct faulty_files faulty;
+    struct nj_log_file file;
+    struct seen seen = {0};
+    struct nj_error err;
+    struct nj_bytes payload = {.data = (const uint8_t *)"x", .length_bytes = 1};
+    (void)write_log();
+    faulty_files_init(&faulty, tiny_run_files());
+    struct nj_log_file_place place = place_of(&faulty.table, 1);
+    REQUIRE_OK(nj_log_file_open(&file, &place, see, &seen, &err), &err);
+    REQUIRE_OK(nj_log_file_append(&file, 1, payload, NULL, &err), &err);
+    faulty_files_fail(&faulty, FAULTY_DATA_SYNC, 1, 5);
+
+    CHECK_EQ(nj_log_file_sync(&file, &err), NJ_E_STORAGE);
+    CHECK_EQ(nj_log_file_append(&file, 1, payload, NULL, &err), NJ_E_STORAGE);
+    CHECK_CONTAINS(err.text, "earlier write or sync failed");
+    nj_log_file_close(&file);
+}
+
+int main(void)
+{
+    directory_fd = open(test_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    RUN(what_was_appended_is_visited_in_order);
+    RUN(payload_offsets_point_at_payloads);
+    RUN(a_log_cut_at_any_byte_keeps_its_whole_records);
+    RUN(a_flipped_byte_keeps_the_records_before_it_and_quarantines_the_rest);
+    RUN(zeros_at_the_end_are_cut_without_a_word);
+    RUN(a_newer_version_is_refused_and_not_touched);
+    RUN(another_kind_of_log_is_refused_and_not_touched);
+    RUN(after_a_failed_sync_a_log_takes_nothing_more);
+    return test_result();
+}

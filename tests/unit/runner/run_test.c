@@ -1,0 +1,335 @@
+/* What a person sees of a run folder: refusals, restarts, appended items, the files in it. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "crash/tiny_run.h"
+#include "support/check.h"
+
+static const char two_items[] = "nightjar: 1\n"
+                                "name: pair\n"
+                                "sampling: {temperature: 0.9, max_tokens: 4, seed: 1}\n"
+                                "prompts:\n"
+                                "  - {id: a, ids: [1, 2, 3]}\n"
+                                "  - {id: b, ids: [4, 5, 6]}\n";
+
+static const char three_items[] = "nightjar: 1\n"
+                                  "name: pair\n"
+                                  "sampling: {temperature: 0.9, max_tokens: 4, seed: 1}\n"
+                                  "prompts:\n"
+                                  "  - {id: a, ids: [1, 2, 3]}\n"
+                                  "  - {id: b, ids: [4, 5, 6]}\n"
+                                  "  - {id: c, ids: [7, 8, 9]}\n";
+
+static const char changed_item[] = "nightjar: 1\n"
+                                   "name: pair\n"
+                                   "sampling: {temperature: 0.9, max_tokens: 4, seed: 1}\n"
+                                   "prompts:\n"
+                                   "  - {id: a, ids: [1, 2, 3]}\n"
+                                   "  - {id: b, ids: [4, 5, 66]}\n";
+
+static struct nj_run_report report;
+static struct nj_error err;
+
+static enum nj_status run(const char *folder, const char *job)
+{
+    struct tiny_run tiny = {.folder = folder, .job = job};
+    return tiny_run(&tiny, &report, &err);
+}
+
+static void a_finished_run_is_reported_and_not_touched(void)
+{
+    REQUIRE_OK(run("finished", two_items), &err);
+    char *before = tiny_run_read("finished", "journal.log", NULL);
+
+    REQUIRE_OK(run("finished", two_items), &err);
+
+    CHECK_EQ(report.n_items_kept, 2);
+    CHECK_EQ(report.n_sweeps, 0);
+    size_t length_bytes = 0;
+    char *after = tiny_run_read("finished", "journal.log", &length_bytes);
+    CHECK_BYTES(after, before, length_bytes);
+    free(before);
+    free(after);
+}
+
+static void a_changed_job_is_refused_with_what_changed_and_the_flags(void)
+{
+    REQUIRE_OK(run("changed", two_items), &err);
+
+    CHECK_EQ(run("changed", changed_item), NJ_E_STATE);
+
+    CHECK_CONTAINS(err.text, "prompts, ids, variables or sampling");
+    CHECK_CONTAINS(err.text, "--restart");
+    CHECK_CONTAINS(err.text, "--fresh");
+}
+
+static void a_job_with_fewer_items_is_refused(void)
+{
+    REQUIRE_OK(run("fewer", three_items), &err);
+    CHECK_EQ(run("fewer", two_items), NJ_E_STATE);
+    CHECK_CONTAINS(err.text, "more items");
+}
+
+static void another_epsilon_is_refused_by_its_name(void)
+{
+    struct tiny_run tiny = {.folder = "epsilon", .job = two_items, .latent_norm_eps = 1e-3};
+    REQUIRE_OK(run("epsilon", two_items), &err);
+    CHECK_EQ(tiny_run(&tiny, &report, &err), NJ_E_STATE);
+    CHECK_CONTAINS(err.text, "latent_norm_eps");
+}
+
+static void another_model_is_refused_by_its_name(void)
+{
+    struct tiny_run tiny = {.folder = "other model", .job = two_items, .model = "other"};
+    REQUIRE_OK(run("other model", two_items), &err);
+    tiny_run_model("other");
+    int fd = open(tiny_run_path("other", "model-00006-of-000006.safetensors"), O_RDWR);
+    REQUIRE(fd >= 0);
+    struct stat status;
+    CHECK_EQ(fstat(fd, &status), 0);
+    CHECK_EQ(pwrite(fd, "\x12", 1, status.st_size - 2), 1);
+    (void)close(fd);
+
+    CHECK_EQ(tiny_run(&tiny, &report, &err), NJ_E_STATE);
+
+    CHECK_CONTAINS(err.text, "model");
+    CHECK_CONTAINS(err.text, "fingerprint");
+}
+
+static void restart_keeps_what_is_the_same_and_does_the_rest_anew(void)
+{
+    struct tiny_run tiny = {.folder = "restart", .job = changed_item, .mode = NJ_RUN_RESTART};
+    REQUIRE_OK(run("restart", two_items), &err);
+
+    REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+
+    CHECK_EQ(report.n_items_kept, 1);
+    CHECK_EQ(report.n_tokens_generated, 4);
+    REQUIRE_OK(run("new", changed_item), &err);
+    char *restarted = tiny_run_read("restart", "results.jsonl", NULL);
+    char *wanted = tiny_run_read("new", "results.jsonl", NULL);
+    CHECK_TEXT(restarted, wanted);
+    free(restarted);
+    free(wanted);
+    REQUIRE_OK(run("restart", changed_item), &err);
+    CHECK_EQ(report.n_items_kept, 2);
+}
+
+static void fresh_moves_the_old_run_aside(void)
+{
+    struct tiny_run tiny = {.folder = "fresh", .job = changed_item, .mode = NJ_RUN_FRESH};
+    REQUIRE_OK(run("fresh", two_items), &err);
+    char *before = tiny_run_read("fresh", "results.jsonl", NULL);
+
+    REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+    REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+
+    CHECK_EQ(report.n_items_kept, 0);
+    char *aside = tiny_run_read("fresh.1", "results.jsonl", NULL);
+    CHECK_TEXT(aside, before);
+    CHECK(tiny_run_has("fresh.2", "results.jsonl"));
+    free(before);
+    free(aside);
+}
+
+static void appended_items_are_the_same_job(void)
+{
+    REQUIRE_OK(run("appended", two_items), &err);
+
+    REQUIRE_OK(run("appended", three_items), &err);
+
+    CHECK_EQ(report.n_items_kept, 2);
+    CHECK_EQ(report.n_items_ok, 3);
+    CHECK_EQ(report.n_tokens_generated, 4);
+}
+
+static void a_folder_in_use_is_refused(void)
+{
+    REQUIRE_OK(run("busy", two_items), &err);
+    int fd = open(tiny_run_path("busy", "run.lock"), O_RDWR | O_CLOEXEC);
+    REQUIRE(fd >= 0 && flock(fd, LOCK_EX) == 0);
+
+    CHECK_EQ(run("busy", two_items), NJ_E_STATE);
+
+    CHECK_CONTAINS(err.text, "another nightjar");
+    (void)close(fd);
+}
+
+static void a_job_that_cannot_run_leaves_no_folder(void)
+{
+    static const char foreign_id[] = "nightjar: 1\nids: [1, 70000]\n";
+    static const char too_long[] = "nightjar: 1\nids: [1]\nsampling: {max_tokens: 100000}\n";
+    static const char text[] = "nightjar: 1\nprompt: hello\n";
+
+    CHECK_EQ(run("impossible", foreign_id), NJ_E_INPUT);
+    CHECK_CONTAINS(err.text, "id 1 is 70000");
+    CHECK_EQ(run("impossible", too_long), NJ_E_INPUT);
+    CHECK_CONTAINS(err.text, "100001 positions");
+    CHECK_EQ(run("impossible", text), NJ_E_INPUT);
+    CHECK_CONTAINS(err.text, "no tokenizer files");
+
+    CHECK(!tiny_run_has("impossible", ""));
+}
+
+static void a_drawn_job_seed_is_kept_for_the_whole_run(void)
+{
+    struct tiny_run tiny = {.folder = "seeded", .stop_after_sweeps = 4, .entropy = 1 << 25};
+    REQUIRE_OK((enum nj_status)(tiny_run(&tiny, &report, &err) != NJ_E_STOPPED), &err);
+    tiny.stop_after_sweeps = 0;
+    tiny.entropy = 1 << 26;
+    REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+    tiny.folder = "seeded at once";
+    tiny.entropy = 1 << 25;
+    REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+
+    char *continued = tiny_run_read("seeded", "results.jsonl", NULL);
+    char *at_once = tiny_run_read("seeded at once", "results.jsonl", NULL);
+    CHECK_TEXT(continued, at_once);
+    free(continued);
+    free(at_once);
+}
+
+static void files_are_private_and_complete(void)
+{
+    static const char *const names[] = {"run.lock",   "spec.yaml",    "journal.log",
+                                        "tokens.log", "results.log",  "results.jsonl",
+                                        "live.jsonl", "manifest.json"};
+    struct stat status;
+    REQUIRE_OK(run("private", two_items), &err);
+    CHECK_EQ(stat(tiny_run_path("private", ""), &status), 0);
+    CHECK_EQ(status.st_mode & 0777, 0700);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CHECK_EQ(stat(tiny_run_path("private", names[i]), &status), 0);
+        CHECK_EQ(status.st_mode & 0777, 0600);
+    }
+    CHECK(!tiny_run_has("private", "errors.jsonl"));
+    char *spec = tiny_run_read("private", "spec.yaml", NULL);
+    CHECK_TEXT(spec, two_items);
+    free(spec);
+}
+
+/* The `reproducible` section of a manifest, as text. Caller frees. */
+static char *reproducible(const char *folder)
+{
+    char *text = tiny_run_read(folder, "manifest.json", NULL);
+    struct nj_json *document = NULL;
+    struct nj_json_writer writer;
+    struct nj_text section = {0};
+    nj_json_writer_init(&writer);
+    CHECK_EQ(nj_json_parse(nj_text_from(text), "manifest.json", &document, &err), NJ_OK);
+    const struct nj_json_value *value = nj_json_get(nj_json_root(document), "reproducible");
+    CHECK_EQ(nj_json_type_of(value), NJ_JSON_OBJECT);
+    nj_json_write_value(&writer, value);
+    CHECK_EQ(nj_json_finish(&writer, &section, &err), NJ_OK);
+    char *copy = calloc(section.length_bytes + 1, 1);
+    if (copy != NULL) {
+        memcpy(copy, section.data, section.length_bytes);
+    }
+    nj_json_writer_deinit(&writer);
+    nj_json_destroy(document);
+    free(text);
+    return copy;
+}
+
+static void identical_inputs_have_an_identical_reproducible_section(void)
+{
+    struct tiny_run tiny = {
+        .folder = "second", .job = two_items, .batch = 1, .stop_after_sweeps = 2};
+    struct tiny_run other = {.folder = "first", .job = two_items, .entropy = 1 << 28};
+    REQUIRE_OK(tiny_run(&other, &report, &err), &err);
+    CHECK_EQ(tiny_run(&tiny, &report, &err), NJ_E_STOPPED);
+    tiny.stop_after_sweeps = 0;
+    REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+
+    char *first = reproducible("first");
+    char *second = reproducible("second");
+    CHECK_TEXT(second, first);
+    CHECK_CONTAINS(first, "\"results_sha256\"");
+    free(first);
+    free(second);
+    char *manifest = tiny_run_read("second", "manifest.json", NULL);
+    CHECK_CONTAINS(manifest, "\"stopped\"");
+    CHECK_CONTAINS(manifest, "\"tokens_restored\":2");
+    free(manifest);
+}
+
+static void live_results_are_the_same_lines_in_completion_order(void)
+{
+    struct tiny_run tiny = {.folder = "live", .stop_after_sweeps = 5};
+    CHECK_EQ(tiny_run(&tiny, &report, &err), NJ_E_STOPPED);
+    char *live = tiny_run_read("live", "live.jsonl", NULL);
+    REQUIRE(live != NULL);
+    CHECK(strstr(live, "\"id\":\"single\"") < strstr(live, "\"id\":\"short\""));
+    CHECK(!tiny_run_has("live", "results.jsonl"));
+    free(live);
+    int fd = open(tiny_run_path("live", "live.jsonl"), O_WRONLY | O_APPEND);
+    REQUIRE(fd >= 0);
+    CHECK_EQ(write(fd, "{\"torn", 6), 6);
+    (void)close(fd);
+    tiny.stop_after_sweeps = 0;
+
+    REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+
+    live = tiny_run_read("live", "live.jsonl", NULL);
+    char *results = tiny_run_read("live", "results.jsonl", NULL);
+    CHECK_EQ(strlen(live), strlen(results));
+    CHECK(strstr(live, "{\"torn") == NULL);
+    free(live);
+    free(results);
+}
+
+/* R8: whoever dies between the results log and the done mark has a result all the same. */
+static void a_result_without_a_mark_is_adopted(void)
+{
+    REQUIRE_OK(run("adopted", two_items), &err);
+    CHECK_EQ(unlink(tiny_run_path("adopted", "journal.log")), 0);
+    CHECK_EQ(unlink(tiny_run_path("adopted", "results.jsonl")), 0);
+
+    REQUIRE_OK(run("adopted", two_items), &err);
+
+    CHECK_EQ(report.n_items_kept, 2);
+    CHECK_EQ(report.n_tokens_generated, 0);
+    CHECK(tiny_run_has("adopted", "results.jsonl"));
+}
+
+static void a_mark_without_a_result_is_done_again(void)
+{
+    REQUIRE_OK(run("unproven", two_items), &err);
+    char *wanted = tiny_run_read("unproven", "results.jsonl", NULL);
+    CHECK_EQ(unlink(tiny_run_path("unproven", "results.log")), 0);
+
+    REQUIRE_OK(run("unproven", two_items), &err);
+
+    char *results = tiny_run_read("unproven", "results.jsonl", NULL);
+    CHECK_EQ(report.n_tokens_restored, 8);
+    CHECK_EQ(report.n_tokens_generated, 0);
+    CHECK_TEXT(results, wanted);
+    free(results);
+    free(wanted);
+}
+
+int main(void)
+{
+    RUN(a_finished_run_is_reported_and_not_touched);
+    RUN(a_changed_job_is_refused_with_what_changed_and_the_flags);
+    RUN(a_job_with_fewer_items_is_refused);
+    RUN(another_epsilon_is_refused_by_its_name);
+    RUN(another_model_is_refused_by_its_name);
+    RUN(restart_keeps_what_is_the_same_and_does_the_rest_anew);
+    RUN(fresh_moves_the_old_run_aside);
+    RUN(appended_items_are_the_same_job);
+    RUN(a_folder_in_use_is_refused);
+    RUN(a_job_that_cannot_run_leaves_no_folder);
+    RUN(a_drawn_job_seed_is_kept_for_the_whole_run);
+    RUN(files_are_private_and_complete);
+    RUN(identical_inputs_have_an_identical_reproducible_section);
+    RUN(live_results_are_the_same_lines_in_completion_order);
+    RUN(a_result_without_a_mark_is_adopted);
+    RUN(a_mark_without_a_result_is_done_again);
+    return test_result();
+}
