@@ -1,5 +1,6 @@
 #include "base/digest.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ enum nj_status nj_digest_of(struct nj_bytes bytes, struct nj_digest *digest,
     if (status != NJ_OK) {
         return status;
     }
+    assert(stream != NULL);
     nj_digest_stream_add(stream, bytes.data, bytes.length_bytes);
     status = nj_digest_stream_finish(stream, digest, err);
     nj_digest_stream_destroy(stream);
@@ -96,5 +98,5 @@ void nj_digest_to_hex(const struct nj_digest *digest, char hex[NJ_DIGEST_HEX_BYT
         hex[2 * i] = digits[digest->bytes[i] >> 4];
         hex[2 * i + 1] = digits[digest->bytes[i] & 15];
     }
-    hex[2 * NJ_DIGEST_BYTES] = '\0';
+    hex[NJ_DIGEST_HEX_BYTES - 1] = '\0';
 }

@@ -105,7 +105,7 @@ static enum nj_status check_limits(struct nj_text text, const char *name, struct
     return NJ_OK;
 }
 
-static bool copy_value(struct nj_arena *arena, const json_t *from, struct nj_json_value *to);
+static bool copy_value(struct nj_arena *arena, json_t *from, struct nj_json_value *to);
 
 static bool copy_text(struct nj_arena *arena, const char *data, size_t length_bytes,
                       struct nj_text *to)
@@ -157,12 +157,11 @@ static bool copy_object(struct nj_arena *arena, json_t *from, struct nj_json_val
 }
 
 /* Recursion is bounded: the depth was checked before. False when memory ran out. */
-static bool copy_value(struct nj_arena *arena, const json_t *from, struct nj_json_value *to)
+static bool copy_value(struct nj_arena *arena, json_t *from, struct nj_json_value *to)
 {
     switch (json_typeof(from)) {
     case JSON_OBJECT:
-        return copy_object(arena, (json_t *)(uintptr_t)from,
-                           to); /* iterating wants it mutable */
+        return copy_object(arena, from, to);
     case JSON_ARRAY:
         return copy_array(arena, from, to);
     case JSON_STRING:
@@ -188,8 +187,8 @@ static bool copy_value(struct nj_arena *arena, const json_t *from, struct nj_jso
     return true;
 }
 
-static enum nj_status copy_document(const json_t *parsed, const char *name,
-                                    struct nj_json **document, struct nj_error *err)
+static enum nj_status copy_document(json_t *parsed, const char *name, struct nj_json **document,
+                                    struct nj_error *err)
 {
     struct nj_json *created = calloc(1, sizeof *created);
     if (created == NULL) {

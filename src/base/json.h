@@ -84,7 +84,8 @@ void nj_json_write_null(struct nj_json_writer *writer);
 void nj_json_write_boolean(struct nj_json_writer *writer, bool value);
 void nj_json_write_integer(struct nj_json_writer *writer, int64_t value);
 void nj_json_write_unsigned(struct nj_json_writer *writer, uint64_t value);
-/* The shortest decimal that reads back as the same real ("0.7", "1.0"); not finite becomes null.
+/* The shortest decimal that reads back as the same real ("0.7", "1.0"); not finite becomes
+ * null.
  */
 void nj_json_write_number(struct nj_json_writer *writer, double value);
 void nj_json_write_text(struct nj_json_writer *writer, struct nj_text value);

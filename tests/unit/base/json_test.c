@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -122,23 +121,24 @@ static void empty_input_without_memory_behind_it_is_refused(void)
     CHECK_EQ(nj_json_parse(nothing, "test.json", &document, NULL), NJ_E_INPUT);
 }
 
+/* So many opening brackets and as many closing ones. */
+static const char *nested(size_t depth)
+{
+    static char text[3 * NJ_JSON_DEPTH_LIMIT];
+    (void)memset(text, 0, sizeof text);
+    (void)memset(text, '[', depth);
+    (void)memset(text + depth, ']', depth);
+    return text;
+}
+
 static void nesting_is_limited_and_brackets_in_strings_do_not_count(void)
 {
-    char text[NJ_JSON_DEPTH_LIMIT + NJ_JSON_DEPTH_LIMIT + 3];
-    memset(text, '[', NJ_JSON_DEPTH_LIMIT);
-    memset(text + NJ_JSON_DEPTH_LIMIT, ']', NJ_JSON_DEPTH_LIMIT);
-    text[2 * NJ_JSON_DEPTH_LIMIT] = '\0';
-    nj_json_destroy(parse(text));
-
-    memset(text, '[', NJ_JSON_DEPTH_LIMIT + 1);
-    memset(text + NJ_JSON_DEPTH_LIMIT + 1, ']', NJ_JSON_DEPTH_LIMIT + 1);
-    text[2 * NJ_JSON_DEPTH_LIMIT + 2] = '\0';
-    check_refused(text, "test.json:1:65: nested more than 64 levels deep");
+    nj_json_destroy(parse(nested(NJ_JSON_DEPTH_LIMIT)));
+    check_refused(nested(NJ_JSON_DEPTH_LIMIT + 1),
+                  "test.json:1:65: nested more than 64 levels deep");
 
     char quoted[300];
-    memset(quoted, '[', sizeof quoted);
-    memcpy(quoted, "\"\\\"", 3);
-    memcpy(quoted + sizeof quoted - 2, "\"", 2);
+    (void)snprintf(quoted, sizeof quoted, "\"\\\"%s%s\"", nested(64), nested(64));
     nj_json_destroy(parse(quoted));
 }
 
@@ -154,15 +154,12 @@ static void documents_past_the_size_limit_are_refused_unread(void)
 /* Visibly slow, should each look-up by index walk from the beginning. */
 static void document_of_many_members_is_walked_by_index(void)
 {
-    enum { MEMBERS = 60000 };
-    size_t capacity = MEMBERS * 12 + 3;
-    char *text = malloc(capacity);
-    REQUIRE(text != NULL);
+    enum { MEMBERS = 60000, MEMBER_BYTES = 11 }; /* ,"00ffff":1 */
+    static char text[MEMBERS * MEMBER_BYTES + 2];
     size_t length = 0;
-    text[length++] = '{';
     for (unsigned i = 0; i < MEMBERS; i++) {
-        length += (size_t)snprintf(text + length, capacity - length, "%s\"%06x\":1",
-                                   i == 0 ? "" : ",", i);
+        length += (size_t)snprintf(text + length, sizeof text - length, "%c\"%06x\":1",
+                                   i == 0 ? '{' : ',', i);
     }
     text[length++] = '}';
     struct nj_json *document = NULL;
@@ -179,7 +176,6 @@ static void document_of_many_members_is_walked_by_index(void)
 
     CHECK_EQ(sum, MEMBERS);
     nj_json_destroy(document);
-    free(text);
 }
 
 static const char *finish(struct nj_json_writer *writer)
