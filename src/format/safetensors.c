@@ -1,5 +1,6 @@
 #include "format/safetensors.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -83,7 +84,10 @@ static const char *shown(struct nj_text name, char text[SHOWN_NAME_BYTES])
     }
     for (size_t i = 0; i < length; i++) {
         unsigned char byte = (unsigned char)name.data[i];
-        text[i] = byte < 0x20 || byte == 0x7F ? '?' : name.data[i];
+        text[i] = name.data[i];
+        if (byte < 0x20 || byte == 0x7F) {
+            text[i] = '?';
+        }
     }
     memcpy(text + length, is_cut ? "..." : "", is_cut ? 4 : 1);
     return text;
@@ -243,6 +247,7 @@ static enum nj_status check_entry(const struct scan *scan, const struct entry_dr
 {
     const struct nj_tensor_entry *entry = &draft->entry;
     uint64_t wanted_bytes = 0;
+    assert(draft->dtype != NULL);
     if (!bytes_of_shape(draft, &wanted_bytes)) {
         return fail_at(scan, "the shape's size overflows or ends inside a byte", err);
     }

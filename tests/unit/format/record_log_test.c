@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/checksum.h"
 #include "format/record_log.h"
 #include "support/check.h"
 
@@ -303,28 +304,34 @@ static void broken_header_before_records_is_damage(void)
     CHECK_EQ(scan(log.data, log.length_bytes).end, NJ_LOG_END_DAMAGED);
 }
 
-/* A length is believed only behind its checksum, and then only up to the limit. */
-static void record_longer_than_allowed_is_refused(void)
+/* Gives the record at `offset` another length and a header checksum that fits it. */
+static void forge_length(struct log *log, size_t offset, uint32_t payload_bytes)
 {
-    struct log log = {.length_bytes = NJ_RECORD_LOG_HEADER_BYTES};
-    nj_record_log_encode_header(&identity, log.data, &log.cursor);
-    size_t payload_bytes = (size_t)NJ_RECORD_PAYLOAD_LIMIT_BYTES;
-    uint8_t *data = calloc(1, 2 * NJ_RECORD_LOG_HEADER_BYTES + payload_bytes);
-    REQUIRE(data != NULL);
-    memcpy(data, log.data, NJ_RECORD_LOG_HEADER_BYTES);
-    struct nj_bytes payload = {data + 128, payload_bytes};
-    uint8_t *record = malloc(nj_record_encoded_bytes(payload_bytes));
-    REQUIRE(record != NULL);
-    nj_record_encode(&log.cursor, 7, payload, record);
-    memcpy(data + NJ_RECORD_LOG_HEADER_BYTES, record, NJ_RECORD_HEADER_BYTES);
+    struct nj_byte_writer writer;
+    struct nj_bytes checked = {log->data + offset, NJ_RECORD_HEADER_BYTES - 4};
+    nj_byte_writer_init(&writer, log->data + offset + 4, 4);
+    nj_write_u32(&writer, payload_bytes);
+    nj_byte_writer_init(&writer, log->data + offset + NJ_RECORD_HEADER_BYTES - 4, 4);
+    nj_write_u32(&writer, nj_crc32(0, checked));
+}
 
-    /* The header is whole, the payload is not. */
-    struct nj_record_log_scan result = scan(data, 1000);
+static void record_that_says_it_is_longer_than_file_or_limit_is_refused(void)
+{
+    struct log log = whole_log();
+    size_t last = log.ends[N_RECORDS - 1];
 
+    forge_length(&log, last, 500);
+    struct nj_record_log_scan result = scan(log.data, log.length_bytes);
     CHECK_EQ(result.end, NJ_LOG_END_TORN);
-    CHECK_CONTAINS(result.complaint, "record is cut off at byte 64");
-    free(record);
-    free(data);
+    CHECK_CONTAINS(result.complaint, "record is cut off at byte ");
+
+    forge_length(&log, last, (uint32_t)NJ_RECORD_PAYLOAD_LIMIT_BYTES + 1);
+    result = scan(log.data, log.length_bytes);
+    CHECK_EQ(result.end, NJ_LOG_END_TORN);
+    CHECK_CONTAINS(result.complaint, "record is longer than records may be");
+
+    forge_length(&log, last, UINT32_MAX);
+    CHECK_EQ(scan(log.data, log.length_bytes).n_records, N_RECORDS - 1);
 }
 
 static enum nj_status stop_at_second(void *context, const struct nj_record *record,
@@ -379,7 +386,7 @@ int main(void)
     RUN(newer_version_is_not_read);
     RUN(header_without_records_behind_it_may_be_written_anew);
     RUN(broken_header_before_records_is_damage);
-    RUN(record_longer_than_allowed_is_refused);
+    RUN(record_that_says_it_is_longer_than_file_or_limit_is_refused);
     RUN(status_of_the_visit_ends_the_scan);
     RUN(bytes_are_as_specified);
     return test_result();

@@ -38,9 +38,8 @@ static enum nj_status scan(const char *header, uint64_t data_bytes, struct seen 
 {
     /* A copy of exactly this length, so that a sanitizer sees a read past the end. */
     size_t length = strlen(header);
-    uint8_t *copy = malloc(length + 1);
-    memcpy(copy, header, length);
-    struct nj_bytes bytes = {copy, length};
+    char *copy = strndup(header, length);
+    struct nj_bytes bytes = {(const uint8_t *)copy, length};
     memset(seen, 0, sizeof *seen);
     error->text[0] = '\0';
     enum nj_status status = nj_safetensors_scan(

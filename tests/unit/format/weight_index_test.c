@@ -43,9 +43,10 @@ static void write_shard(const char *name, const char *header, size_t data_bytes)
 {
     uint8_t content[4096] = {0};
     size_t length = strlen(header);
+    REQUIRE(8 + length + data_bytes <= sizeof content);
     content[0] = (uint8_t)length;
     content[1] = (uint8_t)(length >> 8);
-    memcpy(content + 8, header, length);
+    (void)snprintf((char *)content + 8, sizeof content - 8, "%s", header);
     write_file(name, content, 8 + length + data_bytes);
 }
 
@@ -124,7 +125,8 @@ static void found_tensor_has_type_shape_and_place_in_the_file(void)
     REQUIRE(index != NULL);
     const struct nj_weight *late = nj_weight_index_find(index, "late");
     const struct nj_weight *w = nj_weight_index_find(index, "w");
-    REQUIRE(late != NULL && w != NULL);
+    REQUIRE(late != NULL);
+    REQUIRE(w != NULL);
 
     const struct nj_weight_file *first = nj_weight_index_file(index, 0);
     CHECK_EQ(late->file, 0);

@@ -18,7 +18,7 @@ static struct nj_stream_file files[N_FILES];
 
 static uint8_t byte_of(uint32_t file, uint64_t offset)
 {
-    return (uint8_t)(131 * file + offset * 7 + offset / 256);
+    return (uint8_t)(UINT64_C(131) * file + offset * 7 + offset / 256);
 }
 
 static void write_files(void)
