@@ -1,5 +1,6 @@
 #include "job/items.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -474,6 +475,7 @@ enum nj_status nj_items_check(const struct nj_job_spec *spec, const struct nj_fi
     if (status != NJ_OK) {
         return status;
     }
+    assert(iterator != NULL);
     status = diagnostics->n_errors > n_errors ? check_rows(iterator, diagnostics, err)
                                               : check_each(iterator, diagnostics, err);
     uint64_t n_found = iterator->next_index;

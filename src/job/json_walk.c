@@ -26,9 +26,17 @@ static bool is_digit(char character)
 }
 
 /* NUL past the end: JSON has it nowhere. */
+static char character_at(struct nj_text text, size_t offset)
+{
+    if (offset < text.length_bytes) {
+        return text.data[offset];
+    }
+    return '\0';
+}
+
 static char peek(const struct nj_json_walk *walk)
 {
-    return walk->offset < walk->text.length_bytes ? walk->text.data[walk->offset] : '\0';
+    return character_at(walk->text, walk->offset);
 }
 
 void nj_json_walk_space(struct nj_json_walk *walk)
@@ -107,7 +115,7 @@ static uint32_t hex_value(struct nj_text text, size_t offset)
 {
     uint32_t value = 0;
     for (size_t i = offset; i < offset + 4; i++) {
-        char character = i < text.length_bytes ? text.data[i] : '\0';
+        char character = character_at(text, i);
         uint32_t digit = 0;
         if (is_digit(character)) {
             digit = (uint32_t)(character - '0');
@@ -138,7 +146,7 @@ static size_t escape_length(struct nj_text text, size_t offset, uint32_t *code_p
 {
     static const char names[] = "\"\\/bfnrt";
     static const char values[] = "\"\\/\b\f\n\r\t";
-    char name = offset + 1 < text.length_bytes ? text.data[offset + 1] : '\0';
+    char name = character_at(text, offset + 1);
     const char *found = name == '\0' ? NULL : strchr(names, name);
     if (found != NULL) {
         *code_point = (unsigned char)values[found - names];

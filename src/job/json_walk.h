@@ -52,10 +52,10 @@ bool nj_json_walk_member(struct nj_json_walk *walk, bool is_first, bool *has_mem
                          struct nj_text *raw_name, enum nj_json_walk_kind *kind,
                          struct nj_text *raw);
 
-/* The text that a scanned string stands for. NULL data when memory ran out. */
+/* The text that a walked string stands for. NULL data when memory ran out. */
 struct nj_text nj_json_walk_decode(struct nj_text raw, struct nj_arena *arena);
 
-/* The scanned value without white space between its parts. */
+/* The walked value without white space between its parts. */
 struct nj_text nj_json_walk_compact(struct nj_text raw, struct nj_arena *arena);
 
 /* What a template inserts for a value: strings decoded, numbers and words as written, objects

@@ -49,8 +49,9 @@ static enum nj_status find_line(struct nj_jsonl *jsonl, struct nj_diagnostics *d
 
 static bool is_blank(struct nj_text line)
 {
+    static const char blanks[] = {' ', '\t', '\r', '\n'};
     for (size_t i = 0; i < line.length_bytes; i++) {
-        if (memchr(" \t\r\n", line.data[i], 4) == NULL) {
+        if (memchr(blanks, line.data[i], sizeof blanks) == NULL) {
             return false;
         }
     }

@@ -36,7 +36,7 @@ static void read_inline(struct nj_schema *schema, const struct nj_node_pair *pai
         return;
     }
     struct inline_rows rows = {
-        .rows = nj_schema_take(schema, list->n_items, sizeof rows.rows[0]),
+        .rows = nj_schema_take(schema, list->n_items, sizeof(struct nj_variable *)),
         .counts = nj_schema_take(schema, list->n_items, sizeof rows.counts[0]),
         .places = nj_schema_take(schema, list->n_items, sizeof rows.places[0])};
     if (schema->out_of_memory) {

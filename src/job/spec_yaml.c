@@ -43,13 +43,15 @@ static bool is_plain_letter(char character)
 /* A name is a folder's name: on every file system, and without surprises in a shell. */
 static bool is_folder_name(struct nj_text name)
 {
+    static const char others[] = {'.', '_', '-', ' '};
     if (name.length_bytes == 0 || name.length_bytes > NAME_LIMIT_BYTES ||
         !is_plain_letter(name.data[0])) {
         return false;
     }
     char last = name.data[name.length_bytes - 1];
     for (size_t i = 0; i < name.length_bytes; i++) {
-        if (!is_plain_letter(name.data[i]) && memchr("._- ", name.data[i], 4) == NULL) {
+        if (!is_plain_letter(name.data[i]) &&
+            memchr(others, name.data[i], sizeof others) == NULL) {
             return false;
         }
     }

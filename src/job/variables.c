@@ -29,7 +29,9 @@ static int by_name(const void *left, const void *right)
 
 void nj_variables_sort(struct nj_variable *variables, size_t n_variables)
 {
-    qsort(variables, n_variables, sizeof variables[0], by_name);
+    if (n_variables > 1) { /* an empty list may be NULL, which qsort must not get */
+        qsort(variables, n_variables, sizeof variables[0], by_name);
+    }
 }
 
 bool nj_variable_is_built_in(struct nj_text name)

@@ -185,13 +185,14 @@ static bool explain_second_colon(const struct problem *problem)
 /* The value of `\uXXXX` at the beginning of `text`; 0 when it does not begin so. */
 static uint32_t escape_value(struct nj_text text)
 {
-    static const char digits[] = "0123456789abcdef";
+    static const char digits[16] = {'0', '1', '2', '3', '4', '5', '6', '7',
+                                    '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
     if (text.length_bytes < 6 || memcmp(text.data, "\\u", 2) != 0) {
         return 0;
     }
     uint32_t value = 0;
     for (size_t i = 2; i < 6; i++) {
-        const char *digit = memchr(digits, tolower((unsigned char)text.data[i]), 16);
+        const char *digit = memchr(digits, tolower((unsigned char)text.data[i]), sizeof digits);
         if (digit == NULL) {
             return 0;
         }
@@ -301,7 +302,10 @@ static bool explain_list_behind_key(const struct problem *problem)
 static bool explain_early_quote(const struct problem *problem)
 {
     struct nj_text before = line_before(problem);
-    char last = before.length_bytes == 0 ? '\0' : before.data[before.length_bytes - 1];
+    if (before.length_bytes == 0) {
+        return false;
+    }
+    char last = before.data[before.length_bytes - 1];
     if (!says(problem, "did not find expected key") || (last != '\'' && last != '"')) {
         return false;
     }

@@ -1,7 +1,6 @@
 #include "job/items.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "job/item_seed.h"
@@ -407,14 +406,12 @@ static void many_rows_are_walked_in_bounded_memory(void)
 {
     enum { N_ROWS = 20000, ITEM_BYTES = 16 * 1024 };
     struct job job;
-    char *content = malloc((size_t)N_ROWS * 128);
-    REQUIRE(content != NULL);
+    static char content[N_ROWS * 128];
     size_t length = (size_t)sprintf(content, "n,text\n");
     for (unsigned i = 0; i < N_ROWS; i++) {
         length += (size_t)sprintf(content + length, "%u,\"%080u\"\n", i, i);
     }
     write_file("rows.csv", content, length);
-    free(content);
     REQUIRE(open_job(&job, "nightjar: 1\nrows: rows.csv\nprompt: \"{{n}} {{text}}\"\n"));
 
     uint64_t n_items = 0;

@@ -1,7 +1,6 @@
 #include "job/row_reader.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "support/failing_malloc.h"
@@ -248,17 +247,23 @@ static void a_file_that_cannot_be_opened_is_a_mistake_where_it_is_named(void)
                "job.yaml:3:7: open /nowhere/at all.csv: No such file or directory");
 }
 
+/* Writes over what is there, without an end. */
+static void put(char *content, const char *text)
+{
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        content[i] = text[i];
+    }
+}
+
 /* A row longer than the first window, and one that a window's end cuts in two. */
 static void rows_may_be_longer_than_one_read(void)
 {
     enum { LONG = 300000 };
-    char *content = malloc(LONG + 64);
-    REQUIRE(content != NULL);
-    memcpy(content, "a,b\n\"", 5);
-    memset(content + 5, 'x', LONG);
-    memcpy(content + 5 + LONG, "\",1\n2,3\n", 8);
+    static char content[LONG + 64];
+    memset(content, 'x', sizeof content);
+    put(content, "a,b\n\"");
+    put(content + 5 + LONG, "\",1\n2,3\n");
     write_file("rows", content, 5 + LONG + 8);
-    free(content);
 
     struct nj_arena arena = {0};
     struct nj_diagnostics diagnostics;
@@ -281,19 +286,17 @@ static void rows_may_be_longer_than_one_read(void)
 
 static void a_row_of_more_than_16_mib_is_refused(void)
 {
-    size_t length = 16 * 1024 * 1024 + 16;
-    char *content = malloc(length);
-    REQUIRE(content != NULL);
+    static char content[16 * 1024 * 1024 + 16];
+    size_t length = sizeof content;
     memset(content, 'x', length);
-    memcpy(content, "a\n1\n", 4);
+    put(content, "a\n1\n");
     check_bytes(NJ_ROWS_CSV, content, length, "0:2 a=1|",
                 "rows:3:1: a row of more than 16 MiB");
     content[4] = '"';
     check_bytes(NJ_ROWS_CSV, content, length, "0:2 a=1|",
                 "rows:3:1: the quote that opens here is not closed within 16 MiB");
-    memcpy(content, "{ }\n", 4);
+    put(content, "{ }\n");
     check_bytes(NJ_ROWS_JSONL, content, length, "0:1|", "rows:2:1: a row of more than 16 MiB");
-    free(content);
 }
 
 static const char table[] = "a,b\n\"x\ny\",z\nu,\"v\"\"w\"\n";

@@ -304,13 +304,7 @@ static void messages_have_an_order(void)
 
 static void names_are_folder_names(void)
 {
-    static const char *const good[] = {"a",
-                                       "9",
-                                       "a b",
-                                       "a.b",
-                                       "a-b_c",
-                                       "A.."
-                                       "z"};
+    static const char *const good[] = {"a", "9", "a b", "a.b", "a-b_c", "A..z"};
     static const char *const bad[] = {".a", "-a", "_a", "a.", "a ", "a/b", "\\xc3\\xa4", "a:b"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         char text[128];
