@@ -1,0 +1,95 @@
+#include "cli/flags.h"
+
+#include <string.h>
+
+#include "support/check.h"
+
+struct values {
+    bool fresh;
+    const char *out;
+    uint32_t threads;
+    double eps;
+};
+
+static enum nj_status parse(const char *const *given, struct values *values, char **argv,
+                            int *n_files, struct nj_error *err)
+{
+    static char copies[8][64];
+    int argc = 0;
+    const struct nj_flag flags[] = {{"--fresh", NJ_FLAG_SWITCH, &values->fresh},
+                                    {"--out", NJ_FLAG_TEXT, &values->out},
+                                    {"--threads", NJ_FLAG_COUNT, &values->threads},
+                                    {"--eps", NJ_FLAG_NUMBER, &values->eps}};
+    memset(values, 0, sizeof *values);
+    for (; given[argc] != NULL; argc++) {
+        (void)strncpy(copies[argc], given[argc], sizeof copies[0] - 1);
+        argv[argc] = copies[argc];
+    }
+    return nj_flags_parse(argc, argv, flags, 4, n_files, err);
+}
+
+static void flags_stand_anywhere_in_both_forms(void)
+{
+    static const char *const given[] = {"a",       "--threads", "3",          "--out=x y",
+                                        "--fresh", "b",         "--eps=1e-5", NULL};
+    struct values values;
+    char *argv[8];
+    int n_files = 0;
+    struct nj_error err;
+
+    REQUIRE_OK(parse(given, &values, argv, &n_files, &err), &err);
+
+    CHECK_EQ(n_files, 2);
+    CHECK_TEXT(argv[0], "a");
+    CHECK_TEXT(argv[1], "b");
+    CHECK_EQ(values.threads, 3);
+    CHECK_TEXT(values.out, "x y");
+    CHECK(values.fresh);
+    CHECK_NEAR(values.eps, 1e-5, 1e-12);
+}
+
+static void after_two_dashes_everything_is_a_file(void)
+{
+    static const char *const given[] = {"--", "--fresh", NULL};
+    struct values values;
+    char *argv[8];
+    int n_files = 0;
+    struct nj_error err;
+    REQUIRE_OK(parse(given, &values, argv, &n_files, &err), &err);
+    CHECK_EQ(n_files, 1);
+    CHECK(!values.fresh);
+}
+
+static void check_refused(const char *first, const char *second, const char *complaint)
+{
+    const char *const given[] = {first, second, NULL};
+    struct values values;
+    char *argv[8];
+    int n_files = 0;
+    struct nj_error err = {0};
+    CHECK_EQ(parse(given, &values, argv, &n_files, &err), NJ_E_USAGE);
+    CHECK_CONTAINS(err.text, complaint);
+}
+
+static void mistakes_are_named(void)
+{
+    check_refused("--thread", "3", "did you mean --threads?");
+    check_refused("--colour", NULL, "no flag --colour");
+    check_refused("--threads", NULL, "--threads needs a value");
+    check_refused("--threads", "0", "a whole number from 1");
+    check_refused("--threads", "-1", "a whole number from 1");
+    check_refused("--threads", "2x", "a whole number from 1");
+    check_refused("--threads", "99999999999", "a whole number from 1");
+    check_refused("--eps", "nan", "a number above 0");
+    check_refused("--eps", "0", "a number above 0");
+    check_refused("--fresh=1", NULL, "takes no value");
+    check_refused("--out=", NULL, "an empty value");
+}
+
+int main(void)
+{
+    RUN(flags_stand_anywhere_in_both_forms);
+    RUN(after_two_dashes_everything_is_a_file);
+    RUN(mistakes_are_named);
+    return test_result();
+}
