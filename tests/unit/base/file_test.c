@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -244,6 +245,53 @@ static void full_disk_and_read_errors_are_reported_with_the_figures(void)
     (void)close(directory);
 }
 
+struct names {
+    unsigned n_seen;
+    unsigned refuse_at;
+    char joined[200];
+};
+
+static enum nj_status see_name(void *context, const char *name, struct nj_error *err)
+{
+    struct names *names = context;
+    if (++names->n_seen == names->refuse_at) {
+        return nj_fail(err, NJ_E_STOPPED, "seen enough");
+    }
+    size_t length = strlen(names->joined);
+    (void)snprintf(names->joined + length, sizeof names->joined - length, "%s ", name);
+    return NJ_OK;
+}
+
+static void listing_visits_every_name_each_time_until_told_to_stop(void)
+{
+    int directory = fresh_directory();
+    struct nj_error error;
+    CHECK_EQ(nj_file_replace(real(), directory, "one", bytes_of("1"), NULL), NJ_OK);
+    CHECK_EQ(nj_file_replace(real(), directory, ".two", bytes_of("2"), NULL), NJ_OK);
+    CHECK_EQ(mkdirat(directory, "three", 0700), 0);
+    for (int round = 0; round < 2; round++) {
+        struct names names = {0};
+        REQUIRE_OK(nj_file_list(real(), directory, see_name, &names, &error), &error);
+        CHECK_EQ(names.n_seen, 3);
+        CHECK_CONTAINS(names.joined, "one ");
+        CHECK_CONTAINS(names.joined, ".two ");
+        CHECK_CONTAINS(names.joined, "three ");
+    }
+    struct names impatient = {.refuse_at = 2};
+    CHECK_EQ(nj_file_list(real(), directory, see_name, &impatient, &error), NJ_E_STOPPED);
+    CHECK_EQ(impatient.n_seen, 2);
+    (void)close(directory);
+}
+
+static void what_is_no_directory_cannot_be_listed(void)
+{
+    struct names names = {0};
+    struct nj_error error;
+    CHECK_EQ(nj_file_list(real(), -1, see_name, &names, &error), NJ_E_IO);
+    CHECK_CONTAINS(error.text, "list a directory: Bad file descriptor");
+    CHECK_EQ(names.n_seen, 0);
+}
+
 /* The kernel may have dropped what it could not write: a second try would say "ok". */
 static void failed_sync_is_not_tried_again(void)
 {
@@ -438,6 +486,8 @@ int main(void)
     RUN(whole_file_over_the_limit_is_refused_with_both_sizes);
     RUN(short_and_interrupted_calls_are_continued);
     RUN(full_disk_and_read_errors_are_reported_with_the_figures);
+    RUN(listing_visits_every_name_each_time_until_told_to_stop);
+    RUN(what_is_no_directory_cannot_be_listed);
     RUN(failed_sync_is_not_tried_again);
     RUN(replaced_file_has_the_new_content_and_leaves_nothing_behind);
     RUN(replacing_below_a_folder_syncs_that_folder);
