@@ -73,9 +73,9 @@ void nj_residual_mix(const struct nj_compute *compute,
     struct mix mix = {.kernels = compute->kernels,
                       .sources = sources,
                       .product = weights->product,
-                      .out = out,
                       .n_hidden = n_hidden,
                       .eps = eps};
+    mix.out = out;
     uint64_t work_per_row = 3 * (uint64_t)sources->n_sources * n_hidden;
     nj_compute_spread(compute, n_rows, work_per_row, mix_range, &mix);
 }

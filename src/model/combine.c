@@ -32,7 +32,9 @@ void nj_combine(const struct nj_compute *compute, const struct nj_dims *dims,
                 const struct nj_routing *routing, const float *outputs, uint32_t n_rows,
                 float *y)
 {
-    struct combination work = {compute->kernels, dims, routing, outputs, y};
+    struct combination work = {
+        .kernels = compute->kernels, .dims = dims, .routing = routing, .outputs = outputs};
+    work.y = y;
     uint64_t work_per_row = (uint64_t)dims->n_chosen * dims->n_latent;
     nj_compute_spread(compute, n_rows, work_per_row, combine_range, &work);
 }

@@ -146,9 +146,9 @@ enum nj_status nj_compute_linear(const struct nj_compute *compute,
         struct nj_product product = {.matrix = pinned.matrix,
                                      .x = x,
                                      .x_stride = x_stride,
-                                     .y = y + pinned.first_output,
                                      .y_stride = y_stride,
                                      .n_rows = n_rows};
+        product.y = y + pinned.first_output;
         nj_compute_products(compute, &product, 1);
         nj_bound_matrix_unpin(matrix, tile, compute->stream);
     }

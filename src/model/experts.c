@@ -158,12 +158,15 @@ static void run_wave(const struct wave *wave, const float *z, float *outputs)
     const struct buffers *buffers = wave->buffers;
     const struct nj_dims *dims = wave->dims;
     struct nj_product products[2 * NJ_EXPERTS_PER_WAVE];
+    uint32_t n_products = 0;
     gather_inputs(wave, z);
     for (uint32_t i = 0; i < wave->n_experts; i++) {
-        products[2 * i] = product_of(wave, i, &wave->gate[i], buffers->inputs, buffers->gate);
-        products[2 * i + 1] = product_of(wave, i, &wave->up[i], buffers->inputs, buffers->up);
+        products[n_products++] =
+            product_of(wave, i, &wave->gate[i], buffers->inputs, buffers->gate);
+        products[n_products++] =
+            product_of(wave, i, &wave->up[i], buffers->inputs, buffers->up);
     }
-    nj_compute_products(wave->compute, products, 2 * wave->n_experts);
+    nj_compute_products(wave->compute, products, n_products);
     nj_activate_rows(wave->compute, dims, buffers->gate, buffers->up, wave->n_positions,
                      dims->n_expert);
     float *wave_outputs = outputs + (size_t)wave->first_position * dims->n_latent;

@@ -28,7 +28,9 @@ static void activate_range(void *context, uint32_t begin, uint32_t end, uint32_t
 void nj_activate_rows(const struct nj_compute *compute, const struct nj_dims *dims, float *gate,
                       const float *up, uint32_t n_rows, uint32_t n_values)
 {
-    struct activation work = {compute->kernels, dims, gate, up, n_values};
+    struct activation work = {
+        .kernels = compute->kernels, .dims = dims, .up = up, .n_values = n_values};
+    work.gate = gate;
     nj_compute_spread(compute, n_rows, 32 * (uint64_t)n_values, activate_range, &work);
 }
 

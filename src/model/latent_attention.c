@@ -267,8 +267,8 @@ static void attend(const struct attention *attention, const struct nj_run *run,
     const struct nj_dims *dims = attention->dims;
     const struct nj_kernels *kernels = attention->compute->kernels;
     float *scores = nj_compute_block_scratch(attention->compute, thread_index);
-    float *shares = scores + HEADS_PER_GROUP * NJ_PAGE_POSITIONS;
-    float *mixed = shares + HEADS_PER_GROUP * NJ_PAGE_POSITIONS;
+    float *shares = scores + (size_t)HEADS_PER_GROUP * NJ_PAGE_POSITIONS;
+    float *mixed = shares + (size_t)HEADS_PER_GROUP * NJ_PAGE_POSITIONS;
     struct softmax softmax[HEADS_PER_GROUP];
     for (uint32_t head = 0; head < n_heads; head++) {
         softmax[head] = (struct softmax){.mixed = mixed + (size_t)head * dims->kv_rank};
@@ -286,8 +286,8 @@ static void attend(const struct attention *attention, const struct nj_run *run,
                           NJ_PAGE_POSITIONS,
                           nj_compute_kernel_scratch(attention->compute, thread_index));
         for (uint32_t head = 0; head < n_heads; head++) {
-            add_block(attention, &softmax[head], scores + head * NJ_PAGE_POSITIONS, n, page,
-                      first == 0, shares);
+            add_block(attention, &softmax[head], scores + (size_t)head * NJ_PAGE_POSITIONS, n,
+                      page, first == 0, shares);
         }
     }
     for (uint32_t head = 0; head < n_heads; head++) {
@@ -340,6 +340,7 @@ static void attend_groups(void *context, uint32_t begin, uint32_t end, uint32_t 
 static uint64_t mean_visible(const struct nj_runs *runs)
 {
     uint64_t total = 0;
+    assert(runs->n_runs > 0);
     for (uint32_t i = 0; i < runs->n_runs; i++) {
         total += (uint64_t)runs->runs[i].first_position + runs->runs[i].n_rows;
     }

@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "model/scale_check.h"
 #include "model/sweep.h"
 
-enum { DEFAULT_MAX_ROWS = 256, MAX_ROWS_LIMIT = 1 << 16, PATH_BYTES = 4096, ALIGNMENT = 64 };
+enum { DEFAULT_MAX_ROWS = 256, MAX_ROWS_LIMIT = 1 << 16, ALIGNMENT = 64 };
 
 /* About 20 us of scalar work, several times what waking a thread takes. */
 static const uint64_t least_range_work = 1 << 16;
@@ -95,21 +96,18 @@ static enum nj_status list_files(const struct nj_weight_index *index, const char
                                  struct nj_error *err)
 {
     size_t n_files = nj_weight_index_file_count(index);
-    size_t directory_length = strlen(directory);
     struct nj_stream_file *list = nj_arena_take_array(arena, n_files, sizeof *list);
     if (list == NULL) {
         return nj_arena_fail(arena, "shard list", err);
     }
     for (size_t i = 0; i < n_files; i++) {
         const struct nj_weight_file *file = nj_weight_index_file(index, i);
-        size_t name_bytes = strlen(file->name) + 1;
-        char *path = nj_arena_take(arena, directory_length + 1 + name_bytes);
+        size_t path_bytes = strlen(directory) + strlen("/") + strlen(file->name) + 1;
+        char *path = nj_arena_take(arena, path_bytes);
         if (path == NULL) {
             return nj_arena_fail(arena, "shard path", err);
         }
-        memcpy(path, directory, directory_length);
-        path[directory_length] = '/';
-        memcpy(path + directory_length + 1, file->name, name_bytes);
+        (void)snprintf(path, path_bytes, "%s/%s", directory, file->name); /* fits */
         list[i] = (struct nj_stream_file){path, file->length_bytes};
     }
     *files = list;

@@ -28,11 +28,11 @@ void nj_norm_rows(const struct nj_compute *compute, const float *x, size_t x_str
     struct row_work work = {.kernels = compute->kernels,
                             .x = x,
                             .weight = weight,
-                            .y = y,
                             .x_stride = x_stride,
                             .y_stride = y_stride,
                             .n_values = n_values,
                             .eps = eps};
+    work.y = y;
     nj_compute_spread(compute, n_rows, 2 * (uint64_t)n_values, norm_range, &work);
 }
 
@@ -51,10 +51,10 @@ void nj_add_rows(const struct nj_compute *compute, const float *x, uint32_t n_ro
 {
     struct row_work work = {.kernels = compute->kernels,
                             .x = x,
-                            .y = y,
                             .x_stride = n_values,
                             .y_stride = n_values,
                             .n_values = n_values};
+    work.y = y;
     nj_compute_spread(compute, n_rows, n_values, add_range, &work);
 }
 
@@ -73,9 +73,9 @@ void nj_gate_rows(const struct nj_compute *compute, const float *gate, uint32_t 
 {
     struct row_work work = {.kernels = compute->kernels,
                             .x = gate,
-                            .y = y,
                             .x_stride = n_values,
                             .y_stride = n_values,
                             .n_values = n_values};
+    work.y = y;
     nj_compute_spread(compute, n_rows, 16 * (uint64_t)n_values, gate_range, &work);
 }

@@ -61,7 +61,7 @@ static enum nj_status load_vector(struct vector_reader *reader,
     if (status != NJ_OK) {
         return nj_prefix(err, status, "read %s", source->name);
     }
-    uint64_t n_in_file = source->length_bytes / nj_value_bytes(source->type);
+    uint64_t n_in_file = source->length_bytes / (source->type == NJ_VALUE_BF16 ? 2 : 4);
     for (uint32_t i = 0; i < vector->n_values; i++) {
         vector->values[i] = value_at(reader->bytes, source->type, i);
     }

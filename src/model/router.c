@@ -49,7 +49,7 @@ static void offer(struct nj_ranked *best, uint32_t *n_best, uint32_t limit,
 /* A group counts as much as its two best experts. */
 static float group_score(const float *biased, uint32_t n)
 {
-    struct nj_ranked best[2];
+    struct nj_ranked best[2] = {{0.0F, 0}, {0.0F, 0}};
     uint32_t n_best = 0;
     for (uint32_t i = 0; i < n; i++) {
         offer(best, &n_best, 2, (struct nj_ranked){biased[i], i});

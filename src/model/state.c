@@ -160,7 +160,7 @@ static enum nj_status append_page(struct nj_state *state, struct page *page,
                                   struct nj_error *err)
 {
     enum nj_status status = nj_vector_reserve(&state->pages, &state->pages_capacity,
-                                              sizeof *state->pages, state->n_pages + 1, err);
+                                              sizeof(struct page *), state->n_pages + 1, err);
     if (status == NJ_OK) {
         state->pages[state->n_pages++] = page;
     }
@@ -221,6 +221,7 @@ static enum nj_status fork_pages(const struct nj_state *state, struct nj_state *
     }
     enum nj_status status = add_page(fork, err);
     if (status == NJ_OK) {
+        assert(fork->pages != NULL && fork->n_pages == n_full + 1);
         memcpy(fork->pages[n_full]->values, state->pages[n_full]->values,
                nj_state_page_bytes(state->dims));
     }
@@ -238,6 +239,7 @@ enum nj_status nj_state_fork(const struct nj_state *state, struct nj_state **for
     if (status != NJ_OK) {
         return status;
     }
+    assert(made != NULL);
     memcpy(made->recurrent, state->recurrent, nj_state_recurrent_bytes(state->dims));
     made->length = state->length;
     status = fork_pages(state, made, err);

@@ -111,7 +111,7 @@ void nj_sweep_measure(struct nj_workspace *workspace, const struct nj_dims *dims
 static float *stream_at(const struct walk *walk, uint32_t index)
 {
     size_t stride = (size_t)walk->n_rows * walk->model->dims.n_hidden;
-    return walk->buffers.streams + index * stride;
+    return walk->buffers.streams + (size_t)index * stride;
 }
 
 static float *prefix_of(const struct walk *walk)
@@ -133,7 +133,17 @@ static void want_layer(const struct walk *walk, uint32_t layer)
     }
 }
 
-/* Widens the embedding of one token. */
+/* `bytes` may lie at any alignment. */
+static void widen_row(const uint8_t *bytes, uint32_t n, float *row)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t bits;
+        memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
+        row[i] = nj_bf16_widen(bits);
+    }
+}
+
+/* Reads the embedding of one token. */
 static enum nj_status embed_row(const struct nj_model *model, nj_token token, float *row,
                                 struct nj_error *err)
 {
@@ -150,10 +160,7 @@ static enum nj_status embed_row(const struct nj_model *model, nj_token token, fl
     if (source.type == NJ_MATRIX_F32) {
         memcpy(row, source.weights, n * sizeof *row);
     } else {
-        const uint8_t *bytes = source.weights;
-        for (uint32_t i = 0; i < n; i++) {
-            row[i] = nj_bf16_widen((uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
-        }
+        widen_row(source.weights, n, row);
     }
     nj_bound_matrix_unpin(embedding, tile, model->stream);
     return NJ_OK;

@@ -16,7 +16,7 @@ static enum nj_status read_dims(const char *directory, struct nj_dims *dims,
 static void check_refused(enum tiny_model_kind kind, const char *from, const char *to,
                           const char *complaint)
 {
-    const char *directory = edited_model(kind);
+    const char *directory = edited_config(kind);
     struct nj_dims dims;
     struct nj_error error = {.status = NJ_OK};
     edit_config(directory, from, to);
@@ -32,7 +32,7 @@ static void the_nested_layout_of_kimi_k3_is_read(void)
     struct nj_dims dims;
     struct nj_error error;
 
-    REQUIRE_OK(read_dims(edited_model(TINY_MODEL_T5), &dims, &error), &error);
+    REQUIRE_OK(read_dims(edited_config(TINY_MODEL_T5), &dims, &error), &error);
 
     CHECK(dims.is_nested);
     CHECK_EQ(dims.n_layers, 5);
@@ -53,7 +53,7 @@ static void the_flat_layout_of_kimi_linear_is_read_with_absence_meaning_off(void
     struct nj_dims dims;
     struct nj_error error;
 
-    REQUIRE_OK(read_dims(edited_model(TINY_MODEL_KL5), &dims, &error), &error);
+    REQUIRE_OK(read_dims(edited_config(TINY_MODEL_KL5), &dims, &error), &error);
 
     CHECK(!dims.is_nested);
     CHECK_EQ(dims.q_rank, 0);
@@ -72,7 +72,7 @@ static void layer_lists_are_one_based(void)
     struct nj_dims dims;
     struct nj_error error;
 
-    REQUIRE_OK(read_dims(edited_model(TINY_MODEL_T5), &dims, &error), &error);
+    REQUIRE_OK(read_dims(edited_config(TINY_MODEL_T5), &dims, &error), &error);
 
     CHECK_EQ(dims.mixers[0], NJ_MIXER_DELTA);
     CHECK_EQ(dims.mixers[2], NJ_MIXER_DELTA);
@@ -85,7 +85,7 @@ static void blocks_and_experts_begin_where_the_config_says(void)
     struct nj_dims dims;
     struct nj_error error;
 
-    REQUIRE_OK(read_dims(edited_model(TINY_MODEL_T5), &dims, &error), &error);
+    REQUIRE_OK(read_dims(edited_config(TINY_MODEL_T5), &dims, &error), &error);
 
     CHECK(nj_dims_layer_starts_block(&dims, 0));
     CHECK(!nj_dims_layer_starts_block(&dims, 1));
@@ -144,7 +144,7 @@ static void null_counts_as_missing(void)
 
 static void all_problems_come_in_one_error(void)
 {
-    const char *directory = edited_model(TINY_MODEL_T5);
+    const char *directory = edited_config(TINY_MODEL_T5);
     struct nj_dims dims;
     struct nj_error error;
     edit_config(directory, "\"hidden_size\"", "\"_1\"");
@@ -212,7 +212,7 @@ static void contradictions_are_refused(void)
 
 static void quantization_beside_the_text_config_is_seen_too(void)
 {
-    const char *directory = edited_model(TINY_MODEL_T5);
+    const char *directory = edited_config(TINY_MODEL_T5);
     struct nj_dims dims;
     struct nj_error error;
     edit_config(directory, "\"quantization_config\"", "\"_5\"");
@@ -226,7 +226,7 @@ static void quantization_beside_the_text_config_is_seen_too(void)
 
 static void a_config_that_is_no_json_is_the_models_fault(void)
 {
-    const char *directory = edited_model(TINY_MODEL_T5);
+    const char *directory = edited_config(TINY_MODEL_T5);
     struct nj_dims dims;
     struct nj_error error;
     edit_config(directory, "\"hidden_size\": 96,", "\"hidden_size\" 96,");

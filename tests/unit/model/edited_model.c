@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/check.h"
@@ -50,21 +51,44 @@ static void write_file(struct content *content)
     free(content->data);
 }
 
-const char *edited_model(enum tiny_model_kind kind)
+/* A name for one more folder. */
+static const char *next_directory(void)
 {
-    static char directories[256][PATH_BYTES];
+    static char directories[128][PATH_BYTES];
     static unsigned n_directories;
-    if (n_directories == 256) {
-        give_up("no room for another model", tiny_model_name(kind));
+    if (n_directories == 128) {
+        give_up("no room for another model", test_folder());
     }
     char *directory = directories[n_directories++];
     (void)snprintf(directory, PATH_BYTES, "%s/%u", test_folder(), n_directories);
+    return directory;
+}
+
+const char *edited_model(enum tiny_model_kind kind)
+{
+    const char *directory = next_directory();
     if (tiny_model_write(kind, directory) != 0) {
         give_up("write model", directory);
     }
     char index[PATH_BYTES + 64];
     (void)snprintf(index, sizeof index, "%s/model.safetensors.index.json", directory);
     (void)unlink(index); /* a model without one is just as good */
+    return directory;
+}
+
+const char *edited_config(enum tiny_model_kind kind)
+{
+    static const char *originals[TINY_MODEL_COUNT];
+    if (originals[kind] == NULL) {
+        originals[kind] = edited_model(kind);
+    }
+    const char *directory = next_directory();
+    struct content content = read_file(originals[kind], "config.json");
+    if (mkdir(directory, 0700) != 0) {
+        give_up("make folder", directory);
+    }
+    (void)snprintf(content.path, sizeof content.path, "%s/config.json", directory);
+    write_file(&content);
     return directory;
 }
 
@@ -120,7 +144,9 @@ void edit_entry(const char *directory, const char *tensor, const char *from, con
     if (at == NULL || strlen(from) != strlen(to)) {
         give_up("entry has no, or of another length", from);
     }
-    memcpy(at, to, strlen(to));
+    for (size_t i = 0; to[i] != '\0'; i++) {
+        at[i] = to[i];
+    }
     write_file(&content);
 }
 

@@ -12,6 +12,9 @@
  * and returns the folder; valid until exit. */
 const char *edited_model(enum tiny_model_kind kind);
 
+/* The same with nothing but its config.json. */
+const char *edited_config(enum tiny_model_kind kind);
+
 /* Replaces the first `from` in config.json; `to` may have any length. */
 void edit_config(const char *directory, const char *from, const char *to);
 

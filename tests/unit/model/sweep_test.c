@@ -6,7 +6,9 @@
 #include "edited_model.h"
 #include "support/check.h"
 
-enum { N_VOCABULARY = 256, N_TOKENS = 70, MOST_ROWS = 128 };
+enum { N_TOKENS = 70, MOST_ROWS = 128 };
+static const size_t n_vocabulary = 256;
+#define LOGITS_BYTES (n_vocabulary * sizeof(float))
 
 static const char *t5_directory(void)
 {
@@ -45,7 +47,7 @@ static struct nj_state *make_state(struct nj_model *model)
 /* Some tokens without a pattern. */
 static nj_token token_at(uint32_t position)
 {
-    return (nj_token)((position * 97 + position * position * 31 + 5) % N_VOCABULARY);
+    return (nj_token)((position * 97 + position * position * 31 + 5) % 256);
 }
 
 static uint32_t add_rows(struct nj_row *rows, uint32_t n_rows, struct nj_state *state,
@@ -71,21 +73,22 @@ static void feed(struct nj_model *model, struct nj_state *state, uint32_t end, u
         uint32_t length = nj_state_length(state);
         uint32_t n = end - length < chunk ? end - length : chunk;
         (void)add_rows(rows, 0, state, n);
-        if (nj_sweep_run(model, rows, n, NULL, logits + (size_t)length * N_VOCABULARY,
-                         &error) != NJ_OK) {
+        if (nj_sweep_run(model, rows, n, NULL, logits + length * n_vocabulary, &error) !=
+            NJ_OK) {
             test_fail(__FILE__, __LINE__, "%s", error.text);
             abort();
         }
     }
 }
 
-static float reference[N_TOKENS * N_VOCABULARY];
-static float logits[N_TOKENS * N_VOCABULARY];
+static float reference[N_TOKENS * 256];
+static float logits[N_TOKENS * 256];
+static float together[MOST_ROWS * 256];
 
 static void check_equals_reference(uint32_t first, uint32_t end)
 {
-    CHECK_BYTES(logits + (size_t)first * N_VOCABULARY, reference + (size_t)first * N_VOCABULARY,
-                (size_t)(end - first) * N_VOCABULARY * sizeof *logits);
+    CHECK_BYTES(logits + first * n_vocabulary, reference + first * n_vocabulary,
+                (end - first) * LOGITS_BYTES);
 }
 
 static void make_reference(void)
@@ -134,16 +137,13 @@ static void company_changes_no_bit(void)
     struct nj_row rows[MOST_ROWS];
     struct nj_error error;
     feed(model, second, 31, 31, logits);
-    float *together = calloc((size_t)MOST_ROWS * N_VOCABULARY, sizeof *together);
-    REQUIRE(together != NULL);
 
     uint32_t n_rows = add_rows(rows, add_rows(rows, 0, first, N_TOKENS), second, 5);
     REQUIRE_OK(nj_sweep_run(model, rows, n_rows, NULL, together, &error), &error);
 
     CHECK_BYTES(together, reference, sizeof reference);
-    CHECK_BYTES(together + (size_t)N_TOKENS * N_VOCABULARY, reference + 31 * N_VOCABULARY,
-                5 * N_VOCABULARY * sizeof *together);
-    free(together);
+    CHECK_BYTES(together + N_TOKENS * n_vocabulary, reference + 31 * n_vocabulary,
+                5 * LOGITS_BYTES);
     nj_state_destroy(first);
     nj_state_destroy(second);
     nj_model_close(model);
@@ -196,10 +196,9 @@ static void logits_are_given_only_to_rows_that_want_them(void)
 
     REQUIRE_OK(nj_sweep_run(model, rows, 10, NULL, logits, &error), &error);
 
-    CHECK_BYTES(logits, reference + 3 * N_VOCABULARY, N_VOCABULARY * sizeof *logits);
-    CHECK_BYTES(logits + N_VOCABULARY, reference + 9 * N_VOCABULARY,
-                N_VOCABULARY * sizeof *logits);
-    CHECK_NEAR(logits[2 * N_VOCABULARY], 0.0, 0.0);
+    CHECK_BYTES(logits, reference + 3 * n_vocabulary, LOGITS_BYTES);
+    CHECK_BYTES(logits + n_vocabulary, reference + 9 * n_vocabulary, LOGITS_BYTES);
+    CHECK_NEAR(logits[2 * n_vocabulary], 0.0, 0.0);
     nj_state_destroy(state);
     nj_model_close(model);
 }
@@ -213,7 +212,7 @@ static void rows_that_make_no_sense_are_refused_untouched(void)
     struct nj_error error;
 
     (void)add_rows(rows, 0, state, 3);
-    rows[2].token = N_VOCABULARY;
+    rows[2].token = 256;
     CHECK_EQ(nj_sweep_run(model, rows, 3, NULL, logits, &error), NJ_E_INPUT);
     CHECK_CONTAINS(error.text, "token 256 is not in the vocabulary of 256");
     rows[2].token = -1;
@@ -355,7 +354,7 @@ static void values_that_are_not_finite_are_told_per_row(void)
     CHECK_EQ(nj_sweep_first_bad_layer(model, 1), 0);
     CHECK_EQ(nj_sweep_first_bad_layer(model, 2), 0);
     CHECK_EQ(nj_sweep_first_bad_layer(model, 3), -1);
-    CHECK_BYTES(logits + 3 * N_VOCABULARY, reference, N_VOCABULARY * sizeof *logits);
+    CHECK_BYTES(logits + 3 * n_vocabulary, reference, LOGITS_BYTES);
     nj_state_destroy(first);
     nj_state_destroy(second);
     nj_model_close(model);
