@@ -141,6 +141,13 @@ def digest(directory, name):
         return hashlib.sha256(source.read()).hexdigest()
 
 
+def weights_digest(directory):
+    """SHA-256 of the shards' hex digests, one a line, in the order of their names."""
+    shards = sorted(n for n in os.listdir(directory) if n.endswith(".safetensors"))
+    lines = "".join(digest(directory, name) + "\n" for name in shards)
+    return hashlib.sha256(lines.encode("ascii")).hexdigest()
+
+
 def text_of(value):
     """JSON with nine significant digits and number lists on one line."""
     if isinstance(value, float):
@@ -175,7 +182,8 @@ def record(directory, prompts, dense):
     print("teacher-forced: %d positions, %d left out" % (positions, skipped))
     return {"model": os.path.basename(os.path.normpath(directory)),
             "latent_norm_eps": LATENT_EPS, "vocab": vocab,
-            "config_sha256": digest(directory, "config.json"), "sequences": sequences,
+            "config_sha256": digest(directory, "config.json"),
+            "weights_sha256": weights_digest(directory), "sequences": sequences,
             "greedy": greedy_entries(graph, prompts["greedy"] if prompts
                                      else random_prompts(vocab, 3000)),
             "probe": layer_probe(graph, sequences[0]["ids"])}
