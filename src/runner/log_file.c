@@ -79,7 +79,8 @@ static enum nj_status check_kind(const struct nj_log_file_place *place,
                        place->name, scan->identity.format_version,
                        place->identity.format_version);
     }
-    if (scan->end != NJ_LOG_END_NO_HEADER && scan->identity.kind != place->identity.kind) {
+    bool has_header = scan->valid_bytes >= NJ_RECORD_LOG_HEADER_BYTES;
+    if (has_header && scan->identity.kind != place->identity.kind) {
         return nj_fail(err, NJ_E_STATE, "%s is another kind of log: nothing was touched",
                        place->name);
     }
@@ -91,7 +92,7 @@ static enum nj_status recover(struct nj_log_file *file, const struct nj_log_file
                               const struct found_log *found,
                               const struct nj_record_log_scan *scan, struct nj_error *err)
 {
-    uint64_t keep = scan->end == NJ_LOG_END_NO_HEADER ? 0 : scan->valid_bytes;
+    uint64_t keep = scan->valid_bytes; /* 0 when the header itself does not verify */
     struct nj_bytes tail = {.data = found->bytes.data + keep,
                             .length_bytes = found->bytes.length_bytes - keep};
     if (scan->end != NJ_LOG_END_CLEAN && tail.length_bytes > 0) {

@@ -191,6 +191,27 @@ static void a_flipped_byte_keeps_the_records_before_it_and_quarantines_the_rest(
     }
 }
 
+static void a_damaged_header_begins_the_log_anew_and_keeps_the_old_bytes_aside(void)
+{
+    struct nj_log_file file;
+    struct seen seen;
+    struct nj_error err;
+    uint64_t whole = write_log();
+    (void)unlinkat(directory_fd, "test.log.bad-0", 0);
+    write_at(12, "?", 1);
+
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+
+    CHECK_EQ(seen.n_records, 0);
+    CHECK_EQ(length_of("test.log"), NJ_RECORD_LOG_HEADER_BYTES);
+    CHECK_EQ(length_of("test.log.bad-0"), whole);
+    append_letter(&file, 'z');
+    nj_log_file_close(&file);
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+    CHECK_EQ(seen.last, 'z');
+    nj_log_file_close(&file);
+}
+
 static void zeros_at_the_end_are_cut_without_a_word(void)
 {
     static const char zeros[1000];
@@ -270,6 +291,7 @@ int main(void)
     RUN(payload_offsets_point_at_payloads);
     RUN(a_log_cut_at_any_byte_keeps_its_whole_records);
     RUN(a_flipped_byte_keeps_the_records_before_it_and_quarantines_the_rest);
+    RUN(a_damaged_header_begins_the_log_anew_and_keeps_the_old_bytes_aside);
     RUN(zeros_at_the_end_are_cut_without_a_word);
     RUN(a_newer_version_is_refused_and_not_touched);
     RUN(another_kind_of_log_is_refused_and_not_touched);
