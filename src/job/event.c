@@ -54,6 +54,7 @@ static void write_run_started(struct nj_json_writer *writer, const struct nj_eve
     write_named(writer, "job", event->job_name);
     write_progress(writer, event);
     write_count(writer, "items_kept", event->n_items_kept);
+    write_count(writer, "items_under_way", event->n_running);
     write_count(writer, "tokens_restored", event->n_tokens_restored);
 }
 
@@ -74,7 +75,6 @@ static void write_token(struct nj_json_writer *writer, const struct nj_event *ev
     write_item(writer, event);
     nj_json_key(writer, "token");
     nj_json_write_integer(writer, event->token);
-    write_count(writer, "output_tokens", event->n_output_tokens);
 }
 
 static void write_item_done(struct nj_json_writer *writer, const struct nj_event *event)
@@ -92,6 +92,7 @@ static void write_sweep_done(struct nj_json_writer *writer, const struct nj_even
     write_count(writer, "running", event->n_running);
     write_count(writer, "prompt_tokens", event->n_prompt_tokens);
     write_count(writer, "output_tokens", event->n_output_tokens);
+    write_count(writer, "tokens_restored", event->n_tokens_restored);
     nj_json_key(writer, "seconds");
     nj_json_write_number(writer, (double)event->sweep_ns / 1e9);
     write_progress(writer, event);
@@ -110,7 +111,6 @@ static void write_run_done(struct nj_json_writer *writer, const struct nj_event 
     write_progress(writer, event);
     write_count(writer, "items_kept", event->n_items_kept);
     write_count(writer, "tokens_restored", event->n_tokens_restored);
-    write_count(writer, "prompt_tokens", event->n_prompt_tokens);
     write_count(writer, "output_tokens", event->n_output_tokens);
 }
 

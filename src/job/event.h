@@ -36,7 +36,7 @@ struct nj_event {
     uint64_t n_prompt_tokens;
     uint64_t n_output_tokens;
     uint64_t n_rows;    /* of the sweep */
-    uint64_t n_running; /* sequences in the batch */
+    uint64_t n_running; /* sequences in the batch; at the start, items under way */
     uint64_t sweep_ns;
     nj_token token;
     struct nj_text text; /* finish reason, pause reason */

@@ -51,24 +51,25 @@ static void check_event(enum nj_event_type type, const char *wanted)
 static void every_type_has_exactly_the_documented_fields(void)
 {
     check_event(NJ_EVENT_RUN_STARTED,
-                HEAD("run_started") "\"job\":\"night\"," PROGRESS ",\"items_kept\":3,"
+                HEAD("run_started") "\"job\":\"night\"," PROGRESS
+                                    ",\"items_kept\":3,\"items_under_way\":4,"
                                     "\"tokens_restored\":40}");
     check_event(NJ_EVENT_ITEM_STARTED, HEAD("item_started") ITEM "\"prompt_tokens\":12}");
     check_event(NJ_EVENT_ITEM_RESUMED,
                 HEAD("item_resumed") ITEM "\"prompt_tokens\":12,\"tokens_restored\":40}");
-    check_event(NJ_EVENT_TOKEN, HEAD("token") ITEM "\"token\":163,\"output_tokens\":34}");
-    check_event(NJ_EVENT_ITEM_DONE, HEAD("item_done") ITEM
-                "\"finish_reason\":\"stop\",\"prompt_tokens\":12,\"output_tokens\":34," PROGRESS
-                "}");
+    check_event(NJ_EVENT_TOKEN, HEAD("token") ITEM "\"token\":163}");
+    check_event(NJ_EVENT_ITEM_DONE,
+                HEAD("item_done") ITEM "\"finish_reason\":\"stop\",\"prompt_tokens\":12,"
+                                       "\"output_tokens\":34," PROGRESS "}");
     check_event(NJ_EVENT_SWEEP_DONE,
                 HEAD("sweep_done") "\"rows\":9,\"running\":4,\"prompt_tokens\":12,"
-                                   "\"output_tokens\":34,\"seconds\":1.5," PROGRESS "}");
+                                   "\"output_tokens\":34,\"tokens_restored\":40,"
+                                   "\"seconds\":1.5," PROGRESS "}");
     check_event(NJ_EVENT_RUN_PAUSED,
                 HEAD("run_paused") "\"job\":\"night\",\"reason\":\"stop\"," PROGRESS "}");
-    check_event(NJ_EVENT_RUN_DONE,
-                HEAD("run_done") "\"job\":\"night\"," PROGRESS
-                                 ",\"items_kept\":3,\"tokens_restored\":40,"
-                                 "\"prompt_tokens\":12,\"output_tokens\":34}");
+    check_event(NJ_EVENT_RUN_DONE, HEAD("run_done") "\"job\":\"night\"," PROGRESS
+                                                    ",\"items_kept\":3,\"tokens_restored\":40,"
+                                                    "\"output_tokens\":34}");
 }
 
 int main(void)
