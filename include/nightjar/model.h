@@ -28,7 +28,7 @@ enum { NJ_NUMERICS_VERSION = 1 };
 
 /* Zero means the default everywhere. */
 struct nj_model_options {
-    const char *path;       /* directory in the released layout; required */
+    const char *path;       /* directory in the released layout; required, borrowed */
     const char *cpu_level;  /* "auto" (default), "scalar", "avx2", "avx512" */
     uint32_t n_threads;     /* compute threads; 0: one per CPU. Never changes a bit */
     uint32_t max_rows;      /* rows one sweep may hold; 0: 256. Never changes a bit */
@@ -38,12 +38,13 @@ struct nj_model_options {
 
 struct nj_model;
 
-/* Reads config and headers, checks every shape against the file lengths, then reads weights.
- * Caller owns `*model`.
+/* Reads config and headers, checks every name, type and shape and the memory it all takes, and
+ * only then reads weights. Caller owns `*model`, which is written on success only.
  *
- * NJ_E_NOT_FOUND the directory or its shards do not exist; NJ_E_WEIGHTS config or shards are
- * wrong (one error names all missing and contradictory fields); NJ_E_UNSUPPORTED the CPU level;
- * NJ_E_BUDGET the ceiling is below the floor (both figures); NJ_E_MEMORY. */
+ * NJ_E_USAGE options that make no sense; NJ_E_NOT_FOUND the directory or its shards do not
+ * exist; NJ_E_WEIGHTS config or shards are wrong (one error names all missing and contradictory
+ * fields); NJ_E_UNSUPPORTED the CPU level; NJ_E_BUDGET the ceiling is below the floor (both
+ * figures); NJ_E_MEMORY. */
 enum nj_status nj_model_open(const struct nj_model_options *options, struct nj_model **model,
                              struct nj_error *err);
 

@@ -65,6 +65,7 @@ enum nj_status nj_bound_matrix_pin(const struct nj_bound_matrix *matrix, uint32_
             return status;
         }
     }
+    assert(values.device == 0 && scales.device == 0); /* kernels here read host memory */
     pinned->matrix = (struct nj_matrix){.type = matrix->type,
                                         .n_outputs = nj_bound_matrix_tile_rows(matrix, tile),
                                         .n_inputs = matrix->n_inputs,

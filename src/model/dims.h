@@ -4,7 +4,10 @@
  * Both layouts are read: nested as Kimi K3 is released (`text_config`) and flat as Kimi-Linear.
  * A field that shapes the graph is required unless its absence has a meaning of its own (plain
  * residuals, softplus decay, no latent, ...). All missing, absurd and contradictory fields come
- * in one error.
+ * in one error. Null means the same as absence.
+ *
+ * After a successful read every size is at least 1 unless it says what 0 means, the mixers part
+ * the layers, and every axis of a tensor fits 32 bits.
  */
 #ifndef NJ_MODEL_DIMS_H
 #define NJ_MODEL_DIMS_H

@@ -189,7 +189,8 @@ static enum nj_status bind_and_load(const struct nj_file_system *fs, const char 
                                     const struct nj_weight_index *index, struct nj_model *model,
                                     struct nj_error *err)
 {
-    enum nj_status status = nj_weights_init(&model->weights, &model->dims, index, err);
+    enum nj_status status =
+        nj_weights_init(&model->weights, &model->dims, index, model->record_limit_bytes, err);
     if (status != NJ_OK) {
         return status;
     }
@@ -243,10 +244,19 @@ enum nj_status nj_model_open_through(const struct nj_file_system *fs,
                                      const struct nj_model_options *options,
                                      struct nj_model **model, struct nj_error *err)
 {
+    return nj_model_open_in_records(fs, options, NJ_RECORD_LIMIT_BYTES, model, err);
+}
+
+enum nj_status nj_model_open_in_records(const struct nj_file_system *fs,
+                                        const struct nj_model_options *options,
+                                        uint64_t record_limit_bytes, struct nj_model **model,
+                                        struct nj_error *err)
+{
     struct nj_model *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "open a model: out of memory");
     }
+    made->record_limit_bytes = record_limit_bytes;
     enum nj_status status = open_parts(fs, options, made, err);
     if (status != NJ_OK) {
         nj_model_close(made);
@@ -331,7 +341,7 @@ enum nj_status nj_model_info_open(const struct nj_file_system *fs, const char *d
         return status;
     }
     struct nj_weights weights;
-    status = nj_weights_init(&weights, &read.dims, read.index, err);
+    status = nj_weights_init(&weights, &read.dims, read.index, NJ_RECORD_LIMIT_BYTES, err);
     if (status == NJ_OK) {
         nj_weights_deinit(&weights);
         status = nj_fingerprint_make(fs, directory, read.index, &read.fingerprint, err);

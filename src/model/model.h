@@ -17,6 +17,13 @@ enum nj_status nj_model_open_through(const struct nj_file_system *fs,
                                      const struct nj_model_options *options,
                                      struct nj_model **model, struct nj_error *err);
 
+/* The same with records of at most `record_limit_bytes`, which changes no bit: tests cut tiny
+ * tensors with it as large ones are cut. */
+enum nj_status nj_model_open_in_records(const struct nj_file_system *fs,
+                                        const struct nj_model_options *options,
+                                        uint64_t record_limit_bytes, struct nj_model **model,
+                                        struct nj_error *err);
+
 const struct nj_dims *nj_model_dims(const struct nj_model *model);
 uint32_t nj_model_max_rows(const struct nj_model *model);
 /* Weight bytes read from disk since open, for reports. */

@@ -20,6 +20,7 @@
 struct nj_model {
     struct nj_dims dims;
     uint32_t max_rows;
+    uint64_t record_limit_bytes;
     struct nj_memory_plan plan;
     struct nj_byte_budget budget; /* pays for all below, and for states */
     uint64_t paid_bytes;          /* by the model itself; the stream pays for its own */

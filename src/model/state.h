@@ -29,7 +29,8 @@ struct nj_state;
 uint64_t nj_state_recurrent_bytes(const struct nj_dims *dims);
 uint64_t nj_state_page_bytes(const struct nj_dims *dims);
 
-/* An empty state (length 0, all zero). Pages are paid from `budget` (NULL: not counted) as they
+/* An empty state (length 0, all zero). `dims` and `budget` are borrowed for its life and for
+ * that of its forks. Pages are paid from `budget` (NULL: not counted) as they
  * are needed. Caller owns `*state`. */
 enum nj_status nj_state_create(const struct nj_dims *dims, struct nj_byte_budget *budget,
                                struct nj_state **state, struct nj_error *err);

@@ -119,6 +119,7 @@ static float *prefix_of(const struct walk *walk)
     return stream_at(walk, walk->n_snapshots);
 }
 
+/* Announces what a layer needs whatever its router says; past the last one, the output head. */
 static void want_layer(const struct walk *walk, uint32_t layer)
 {
     const struct nj_model *model = walk->model;
@@ -164,6 +165,16 @@ static enum nj_status embed_row(const struct nj_model *model, nj_token token, fl
     }
     nj_bound_matrix_unpin(embedding, tile, model->stream);
     return NJ_OK;
+}
+
+static void want_embeddings(const struct walk *walk, const struct nj_row *rows)
+{
+    const struct nj_model *model = walk->model;
+    const struct nj_bound_matrix *embedding = &model->weights.global.embedding;
+    for (uint32_t i = 0; i < walk->n_rows; i++) {
+        uint32_t tile = (uint32_t)rows[i].token / embedding->rows_per_tile;
+        nj_weights_want(&model->weights, model->stream, embedding->first_record + tile, 1);
+    }
 }
 
 static enum nj_status embed(const struct walk *walk, const struct nj_row *rows,
@@ -405,7 +416,6 @@ static enum nj_status run_layers(struct walk *walk, struct nj_error *err)
 {
     const struct nj_sweep_hooks *hooks = walk->hooks;
     uint32_t n_layers = walk->model->dims.n_layers;
-    want_layer(walk, 0);
     for (uint32_t layer = 0; layer < n_layers; layer++) {
         if (hooks->should_stop != NULL && hooks->should_stop(hooks->context)) {
             return nj_fail(err, NJ_E_STOPPED, "stopped before layer %u of %u", layer, n_layers);
@@ -488,6 +498,8 @@ static bool any_wants_logits(const struct nj_row *rows, uint32_t n_rows)
 static enum nj_status run_walk(struct walk *walk, const struct nj_row *rows, float *logits,
                                struct nj_error *err)
 {
+    want_embeddings(walk, rows);
+    want_layer(walk, 0);
     enum nj_status status = embed(walk, rows, err);
     if (status != NJ_OK) {
         return status;

@@ -36,11 +36,12 @@ struct nj_sweep_hooks {
 };
 
 /* Runs the rows (1 .. max_rows of the model). `logits` receives (rows that want them,
- * n_vocabulary) in row order; may be NULL when none does.
+ * n_vocabulary) in row order; may be NULL when none does. `hooks` may be NULL.
  *
- * NJ_E_INPUT a token outside the vocabulary (nothing touched); NJ_E_WEIGHTS or NJ_E_IO a failed
- * read; NJ_E_BUDGET no room for pages (nothing touched); NJ_E_STOPPED by the hook. After a
- * failure inside the walk every state in `rows` is broken.
+ * Nothing is touched after NJ_E_INPUT (a token outside the vocabulary), NJ_E_USAGE (too many
+ * rows, rows that do not continue their state or do not stand together), NJ_E_STATE (a broken
+ * state) and NJ_E_BUDGET (no room for pages). NJ_E_WEIGHTS or NJ_E_IO for a failed read and
+ * NJ_E_STOPPED by the hook come from inside the walk: then every state in `rows` is broken.
  *
  * Values that are not finite do not fail the sweep: `nj_sweep_first_bad_layer` tells them per
  * row. */

@@ -17,6 +17,7 @@ struct binder {
     struct nj_weights *weights;
     const struct nj_dims *dims;
     const struct nj_weight_index *index;
+    uint64_t record_limit_bytes;
     struct nj_complaints complaints;
     enum nj_status status; /* of what is not the file's fault: memory */
     struct nj_error *err;
@@ -122,9 +123,10 @@ static uint32_t add_records(struct binder *binder, const struct nj_weight *sourc
 }
 
 /* As many rows as a record holds, in whole units; 0 when one unit is too large. */
-static uint32_t rows_per_tile(uint64_t row_bytes, uint32_t row_unit)
+static uint32_t rows_per_tile(const struct binder *binder, uint64_t row_bytes,
+                              uint32_t row_unit)
 {
-    uint64_t units = NJ_RECORD_LIMIT_BYTES / (row_bytes * row_unit);
+    uint64_t units = binder->record_limit_bytes / (row_bytes * row_unit);
     uint64_t rows = units * row_unit;
     return rows > UINT32_MAX ? UINT32_MAX / row_unit * row_unit : (uint32_t)rows;
 }
@@ -135,10 +137,10 @@ static void bind_records(struct binder *binder, const char *name,
 {
     uint64_t row_bytes = nj_matrix_row_bytes(bound->type, bound->n_inputs);
     uint64_t scale_bytes = nj_matrix_row_scale_bytes(bound->type, bound->n_inputs);
-    bound->rows_per_tile = rows_per_tile(row_bytes, row_unit);
+    bound->rows_per_tile = rows_per_tile(binder, row_bytes, row_unit);
     if (bound->rows_per_tile == 0) {
-        nj_complain(&binder->complaints, "%s: %u rows do not fit a record of %d bytes", name,
-                    row_unit, NJ_RECORD_LIMIT_BYTES);
+        nj_complain(&binder->complaints, "%s: %u rows do not fit a record of %llu bytes", name,
+                    row_unit, (unsigned long long)binder->record_limit_bytes);
         return;
     }
     bound->first_record =
@@ -436,13 +438,15 @@ static void bind_all(struct binder *binder)
 }
 
 enum nj_status nj_weights_init(struct nj_weights *weights, const struct nj_dims *dims,
-                               const struct nj_weight_index *index, struct nj_error *err)
+                               const struct nj_weight_index *index, uint64_t record_limit_bytes,
+                               struct nj_error *err)
 {
     memset(weights, 0, sizeof *weights);
     nj_arena_init(&weights->arena, 0);
     struct binder binder = {.weights = weights,
                             .dims = dims,
                             .index = index,
+                            .record_limit_bytes = record_limit_bytes,
                             .complaints = {.err = err},
                             .status = NJ_OK,
                             .err = err};

@@ -112,10 +112,13 @@ struct nj_weights {
     struct nj_arena arena;
 };
 
-/* Binds every tensor that the graph of `dims` needs. `index` must live until
- * nj_resident_vectors_load. NJ_E_WEIGHTS names what is missing or wrong; NJ_E_MEMORY. */
+/* Binds every tensor that the graph of `dims` needs, in records of at most
+ * `record_limit_bytes` (released models: NJ_RECORD_LIMIT_BYTES; its size changes no bit).
+ * `index` must live until nj_resident_vectors_load. NJ_E_WEIGHTS names what is missing or
+ * wrong; NJ_E_MEMORY. */
 enum nj_status nj_weights_init(struct nj_weights *weights, const struct nj_dims *dims,
-                               const struct nj_weight_index *index, struct nj_error *err);
+                               const struct nj_weight_index *index, uint64_t record_limit_bytes,
+                               struct nj_error *err);
 void nj_weights_deinit(struct nj_weights *weights);
 
 /* Announces a run of records, or all records of a matrix or an expert, as needed next. */

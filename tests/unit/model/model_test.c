@@ -83,7 +83,8 @@ static void a_ceiling_below_the_floor_is_refused_with_both_figures(void)
     char floor_text[32];
     REQUIRE_OK(nj_model_info_open(nj_file_system_real(), t5_directory(), &info, &error),
                &error);
-    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, &error), &error);
+    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, NJ_RECORD_LIMIT_BYTES, &error),
+               &error);
     nj_memory_plan_make(&info.dims, &weights, 64, 1, &plan);
     (void)snprintf(floor_text, sizeof floor_text, "%llu", (unsigned long long)plan.floor_bytes);
     struct nj_model_options options = {.path = t5_directory(),
@@ -108,7 +109,8 @@ static void the_floor_is_enough_for_one_sequence(void)
     struct nj_error error;
     REQUIRE_OK(nj_model_info_open(nj_file_system_real(), t5_directory(), &info, &error),
                &error);
-    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, &error), &error);
+    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, NJ_RECORD_LIMIT_BYTES, &error),
+               &error);
     nj_memory_plan_make(&info.dims, &weights, 64, 1, &plan);
     struct nj_model_options options = {.path = t5_directory(),
                                        .n_threads = 1,

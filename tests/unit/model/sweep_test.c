@@ -129,6 +129,39 @@ static void threads_and_instruction_set_change_no_bit(void)
     }
 }
 
+/* 3,600 bytes hold one head of kv_b_proj, one matrix of an expert, 18 rows of the head. */
+static void small_records_change_no_bit(void)
+{
+    struct nj_model_options options = {
+        .path = t5_directory(), .n_threads = 2, .max_rows = MOST_ROWS};
+    struct nj_model *model = NULL;
+    struct nj_error error;
+    REQUIRE_OK(nj_model_open_in_records(nj_file_system_real(), &options, 3600, &model, &error),
+               &error);
+    struct nj_state *state = make_state(model);
+
+    feed(model, state, N_TOKENS, 33, logits);
+
+    check_equals_reference(0, N_TOKENS);
+    nj_state_destroy(state);
+    nj_model_close(model);
+}
+
+/* ... and one byte less than a head takes is refused by name. */
+static void records_too_small_for_what_must_stay_together_are_refused(void)
+{
+    struct nj_model_options options = {.path = t5_directory()};
+    struct nj_model *model = NULL;
+    struct nj_error error;
+
+    CHECK_EQ(nj_model_open_in_records(nj_file_system_real(), &options, 44 * 40 * 2 - 1, &model,
+                                      &error),
+             NJ_E_WEIGHTS);
+
+    CHECK_CONTAINS(error.text, "kv_b_proj.weight: 44 rows do not fit a record of 3519 bytes");
+    CHECK(model == NULL);
+}
+
 static void company_changes_no_bit(void)
 {
     struct nj_model *model = open_model(t5_directory(), "auto", 2);
@@ -385,6 +418,8 @@ int main(void)
     make_reference();
     RUN(chunks_change_no_bit);
     RUN(threads_and_instruction_set_change_no_bit);
+    RUN(small_records_change_no_bit);
+    RUN(records_too_small_for_what_must_stay_together_are_refused);
     RUN(company_changes_no_bit);
     RUN(a_fork_goes_on_as_its_origin_would);
     RUN(a_reset_state_starts_over);

@@ -192,7 +192,8 @@ static void records_are_numbered_in_the_order_of_the_recipe(void)
     REQUIRE_OK(
         nj_model_info_open(nj_file_system_real(), edited_model(TINY_MODEL_T5), &info, &error),
         &error);
-    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, &error), &error);
+    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, NJ_RECORD_LIMIT_BYTES, &error),
+               &error);
 
     REQUIRE_OK(nj_weights_each_matrix(&weights, &info.dims, count_matrix, &totals, &error),
                &error);
