@@ -5,8 +5,6 @@
  */
 #include "kernels/multiply.h"
 
-#include <stdbool.h>
-
 #include "kernels/wide_avx512.h"
 #include "quant/mxfp4.h"
 
@@ -96,6 +94,12 @@ WIDE_INLINE wide pin(wide v)
     return v;
 }
 
+/* Stops clang from decoding all rows of a tile ahead, for which it spills the accumulators. */
+WIDE_INLINE void keep_loads_below(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
 /* Four folds at once, each in the tree of lanes.h. */
 WIDE_INLINE __m128 fold_four(wide a, wide b, wide c, wide d)
 {
@@ -108,16 +112,12 @@ WIDE_INLINE __m128 fold_four(wide a, wide b, wide c, wide d)
     return _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, one));
 }
 
-/* Brings in what the next tile will read, as fast as this one reads: the hardware starts over
- * at every page and every row. Into L2 only, for L1 has no room to wait in. Past the end of the
- * matrix it is harmless. */
-WIDE_INLINE void prefetch(const uint8_t *next, size_t n_bytes)
-{
-    WIDE_UNROLL
-    for (size_t line = 0; line < n_bytes; line += CACHE_LINE_BYTES) {
-        _mm_prefetch((const char *)next + line, _MM_HINT_T1);
-    }
-}
+/* Weights to bring into L2 while a tile is computed. The hardware alone starts over at every
+ * page and every row. Only into L2, for L1 has no room to wait in. */
+struct prefetch {
+    const uint8_t *next;
+    size_t n_bytes;
+};
 
 /* The activation rows of a tile, where their results go, and what to prefetch meanwhile. */
 struct tile_inputs {
@@ -125,7 +125,7 @@ struct tile_inputs {
     size_t x_stride;
     float *y; /* of the tile's first output */
     size_t y_stride;
-    bool prefetches_next_tile;
+    struct prefetch prefetch;
 };
 
 WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *rows,
@@ -139,6 +139,9 @@ WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *
     }
     WIDE_UNROLL
     for (int w = 0; w < n_weights; w++) {
+        if (type == NJ_MATRIX_MXFP4) {
+            keep_loads_below();
+        }
         wide weights = decode(type, rows, w, group, odd_group);
         WIDE_UNROLL
         for (int c = 0; c < n_inputs; c++) {
@@ -196,15 +199,16 @@ WIDE_INLINE void multiply_tile(enum nj_matrix_type type, uint32_t n_values,
             chain[w][c] = wide_set(0.0F);
         }
     }
-    size_t n_groups = n_values / NJ_LANES;
     const size_t groups_a_step = type == NJ_MATRIX_MXFP4 ? 2 : 1;
-    const size_t group_bytes = type == NJ_MATRIX_F32 ? 64 : type == NJ_MATRIX_BF16 ? 32 : 8;
-    const size_t step_bytes = (size_t)n_weights * groups_a_step * group_bytes;
-    const uint8_t *next = rows->values + (size_t)n_weights * rows->row_bytes;
+    size_t n_groups = n_values / NJ_LANES;
+    const uint8_t *next = tile->prefetch.next;
+    size_t bytes_a_step = tile->prefetch.n_bytes * groups_a_step / (n_groups + 1);
+    size_t due_bytes = 0;
     for (size_t group = 0; group < n_groups; group += groups_a_step) {
-        if (tile->prefetches_next_tile) {
-            prefetch(next, step_bytes);
-            next += step_bytes;
+        due_bytes += bytes_a_step;
+        for (; due_bytes >= CACHE_LINE_BYTES; due_bytes -= CACHE_LINE_BYTES) {
+            _mm_prefetch((const char *)next, _MM_HINT_T1);
+            next += CACHE_LINE_BYTES;
         }
         group_step(type, rows, n_weights, tile, n_inputs, group, 0, chain);
         if (groups_a_step == 2) {
@@ -282,23 +286,56 @@ static void multiply_any_tile(const struct nj_matrix *matrix, uint32_t first_out
     }
 }
 
+static uint32_t quotient_up(uint32_t n, uint32_t divisor)
+{
+    return n / divisor + (n % divisor != 0 ? 1 : 0);
+}
+
+/* Spreads the weights that follow `rows` over all tiles of a block, so that memory is never
+ * idle while a tile meets its second and later activations. (Read during the first ones only:
+ * 105 instead of 145 GFLOP/s at 8 rows of BF16.) */
+static struct prefetch share_of_next_block(struct weight_rows rows, uint32_t n_weights,
+                                           uint32_t n_next, uint32_t n_rows)
+{
+    uint32_t n_tiles = quotient_up(n_weights, TILE_WEIGHTS) * quotient_up(n_rows, TILE_INPUTS);
+    return (struct prefetch){rows.values + n_weights * rows.row_bytes,
+                             n_next * rows.row_bytes / n_tiles};
+}
+
+static void multiply_block(const struct nj_matrix *matrix, uint32_t first_output,
+                           uint32_t n_weights, struct prefetch prefetch, const float *x,
+                           size_t x_stride, uint32_t n_rows, float *y, size_t y_stride)
+{
+    uint32_t n_inputs;
+    for (uint32_t r = 0; r < n_rows; r += n_inputs) {
+        n_inputs = n_rows - r < TILE_INPUTS ? n_rows - r : TILE_INPUTS;
+        uint32_t n;
+        for (uint32_t w = 0; w < n_weights; w += n) {
+            n = tile_size(n_weights - w);
+            uint32_t output = first_output + w;
+            struct tile_inputs tile = {x + r * x_stride, x_stride, y + r * y_stride + output,
+                                       y_stride, prefetch};
+            multiply_any_tile(matrix, output, n, &tile, n_inputs);
+            prefetch.next += prefetch.n_bytes;
+        }
+    }
+}
+
 void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                         uint32_t n_rows, float *y, size_t y_stride, void *scratch)
 {
     (void)scratch; /* everything stays in registers */
+    if (n_rows == 0) {
+        return;
+    }
     uint32_t block = n_rows < FEWEST_FOR_BLOCKS ? TILE_WEIGHTS : BLOCK_WEIGHTS;
-    for (uint32_t begin = 0; begin < matrix->n_outputs; begin += block) {
-        uint32_t end = matrix->n_outputs - begin < block ? matrix->n_outputs : begin + block;
-        uint32_t n_inputs;
-        for (uint32_t r = 0; r < n_rows; r += n_inputs) {
-            n_inputs = n_rows - r < TILE_INPUTS ? n_rows - r : TILE_INPUTS;
-            uint32_t n_weights;
-            for (uint32_t o = begin; o < end; o += n_weights) {
-                n_weights = tile_size(end - o);
-                struct tile_inputs tile = {x + r * x_stride, x_stride, y + r * y_stride + o,
-                                           y_stride, r == 0};
-                multiply_any_tile(matrix, o, n_weights, &tile, n_inputs);
-            }
-        }
+    uint32_t n_weights;
+    for (uint32_t o = 0; o < matrix->n_outputs; o += n_weights) {
+        uint32_t n_left = matrix->n_outputs - o;
+        n_weights = n_left < block ? n_left : block;
+        n_left -= n_weights;
+        struct prefetch prefetch = share_of_next_block(weight_rows_at(matrix, o), n_weights,
+                                                       n_left < block ? n_left : block, n_rows);
+        multiply_block(matrix, o, n_weights, prefetch, x, x_stride, n_rows, y, y_stride);
     }
 }
