@@ -75,10 +75,10 @@ struct nj_kernels {
     void (*accumulate)(float *y, const float *x, float factor, uint32_t n);
     /* y[i] = y[i] * sigmoid(gate[i]) */
     void (*multiply_sigmoid)(float *y, const float *gate, uint32_t n);
-    /* y[i] = nj_situ(gate[i], up[i], beta, linear_beta) */
+    /* y[i] = nj_situ(gate[i], up[i], beta, linear_beta); y may be gate or up */
     void (*situ)(const float *gate, const float *up, float beta, float linear_beta, uint32_t n,
                  float *y);
-    /* y[i] = silu(gate[i]) * up[i] */
+    /* y[i] = silu(gate[i]) * up[i]; y may be gate or up */
     void (*swiglu)(const float *gate, const float *up, uint32_t n, float *y);
 
     /* p[i] = exp(s[i] - maximum) for i < n (at most 64); returns their sum (sums form). */

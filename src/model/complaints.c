@@ -1,6 +1,7 @@
 #include "model/complaints.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #ifndef NJ_MODEL_COMPLAINTS_H
 #define NJ_MODEL_COMPLAINTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
