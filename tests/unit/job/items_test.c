@@ -252,18 +252,18 @@ static void seeds_are_as_written_or_derived_from_the_identity(void)
     write_file("rows.csv", "k\na\nb\nc\n", 8);
     REQUIRE(open_job(&job,
                      "nightjar: 1\nrows: {file: rows.csv, offset: 1, limit: 2}\nprompts:\n"
-                     "  - x\n  - {prompt: y, sampling: {seed: 99}}\n"));
+                     "  - {prompt: y, sampling: {seed: 99}}\n  - x\n"));
 
     for (uint64_t row = 1; row <= 2; row++) {
-        struct nj_item derived = next(&job);
         struct nj_item written = next(&job);
-        struct nj_item_identity identity = {.prompt_index = 0, .row_index = row};
+        struct nj_item derived = next(&job);
+        struct nj_item_identity identity = {.prompt_index = 1, .row_index = row};
         uint64_t wanted = 0;
         CHECK_EQ(nj_item_seed(7, &identity, &wanted, NULL), NJ_OK);
         CHECK(derived.seed == wanted);
         CHECK(written.seed == 99);
         CHECK_EQ(derived.row_index, row);
-        CHECK_EQ(derived.index, 2 * (row - 1));
+        CHECK_EQ(derived.index, 2 * (row - 1) + 1);
     }
     check_end(&job);
     close_job(&job);
@@ -284,7 +284,7 @@ static void sampling_columns_override_for_their_row_only(void)
     CHECK_NEAR(first.sampling->temperature, 0.25, 0);
     CHECK_EQ(first.sampling->top_k, 3);
     CHECK_EQ(first.seed, 5);
-    CHECK_EQ(first.sampling->n_stop, 1);
+    REQUIRE(first.sampling->n_stop == 1);
     CHECK_TEXT(shown(first.sampling->stop[0]), "\n");
     CHECK_NEAR(second.sampling->temperature, 0.5, 0);
     CHECK(!second.sampling->has_seed);

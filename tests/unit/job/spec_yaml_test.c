@@ -319,6 +319,14 @@ static void names_are_folder_names(void)
         CHECK_CONTAINS(reading.complaints, "cannot be a folder name");
         close_reading(&reading);
     }
+    for (int length = 100; length <= 101; length++) {
+        char text[160];
+        struct reading reading;
+        (void)snprintf(text, sizeof text, HEAD "prompt: x\nname: n%0*d\n", length - 1, 0);
+        read_text(&reading, text);
+        CHECK_EQ(reading.status, length == 100 ? NJ_OK : NJ_E_INPUT);
+        close_reading(&reading);
+    }
     struct reading reading;
     read_bytes_as(&reading, "jobs/.yaml", HEAD "prompt: x\n", 22);
     CHECK_TEXT(reading.complaints,
