@@ -85,7 +85,8 @@ float nj_log(float x)
     }
     uint32_t above = bits_of(x) - NJ_SQRT_HALF_BITS;
     uint32_t exponent_bits = above & 0xff800000U;
-    float e = (float)((int32_t)exponent_bits / (1 << 23)) - bias;
+    int32_t exponent = (int32_t)exponent_bits / (1 << 23); /* exact: its low bits are zero */
+    float e = (float)exponent - bias;
     float f = from_bits(bits_of(x) - exponent_bits) - 1.0F;
     return fmaf(e, NJ_LN2_HIGH, log1p_near_zero(f, e * NJ_LN2_LOW));
 }

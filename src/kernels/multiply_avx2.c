@@ -19,9 +19,14 @@ enum {
     BLOCK = NJ_AVX2_BLOCK_ROWS,
     PANEL_GROUPS = NJ_AVX2_PANEL_GROUPS,
     PANEL_ROW = NJ_AVX2_PANEL_VALUES, /* low halves of all groups, then high halves */
-    LANES_ROW = BLOCK * NJ_LANES,     /* accumulators of one weight row */
-    FEWEST_FOR_PANELS = 8
+    PANEL_VALUES = BLOCK * PANEL_ROW,
+    LANES_ROW = BLOCK * NJ_LANES /* accumulators of one weight row */
 };
+
+/* From how many activation rows on laying out panels pays. A group of BF16 takes two cheap
+ * operations to decode, so meeting it again and again is fine for long; MXFP4 takes six. */
+static const uint32_t fewest_for_panels[] = {
+    [NJ_MATRIX_F32] = 16, [NJ_MATRIX_BF16] = 40, [NJ_MATRIX_MXFP4] = 8};
 
 /* One weight row. */
 struct weight_row {
@@ -47,13 +52,12 @@ static struct weight_row weight_row_at(const struct nj_matrix *matrix, uint32_t 
 
 /* Eight nibbles: the low three bits look up a magnitude under the block's scale, the fourth is
  * its sign. */
-WIDE_INLINE __m256 decode_mxfp4(struct weight_row row, size_t group, int half)
+WIDE_INLINE __m256 decode_mxfp4(struct weight_row row, size_t group, size_t half)
 {
     const __m256i places = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
     const __m256i sign_bit = _mm256_set1_epi32(INT32_MIN);
     int32_t packed;
-    memcpy(&packed, row.values + group * (NJ_LANES / 2) + (size_t)half * (HALF / 2),
-           sizeof packed);
+    memcpy(&packed, row.values + group * (NJ_LANES / 2) + half * (HALF / 2), sizeof packed);
     __m256 codebook = _mm256_load_ps(nj_mxfp4_codebooks[row.scales[group / 2]]);
     __m256i nibbles = _mm256_srlv_epi32(_mm256_set1_epi32(packed), places);
     __m256 size = _mm256_permutevar8x32_ps(codebook, nibbles);
@@ -63,9 +67,9 @@ WIDE_INLINE __m256 decode_mxfp4(struct weight_row row, size_t group, int half)
 
 /* Eight weights of a group of sixteen, as F32. */
 WIDE_INLINE __m256 decode(enum nj_matrix_type type, struct weight_row row, size_t group,
-                          int half)
+                          size_t half)
 {
-    size_t first = group * NJ_LANES + (size_t)half * HALF;
+    size_t first = group * NJ_LANES + half * HALF;
     switch (type) {
     case NJ_MATRIX_BF16:
         return wide_widen_bf16_half(_mm_loadu_si128((const void *)(row.values + first * 2)));
@@ -107,46 +111,46 @@ struct tile_lanes {
 
 /* Runs all whole groups over half of the lanes, or over both at once where n_halves is 2. */
 WIDE_INLINE void stream_halves(enum nj_matrix_type type, const struct weight_row *rows,
-                               int n_weights, const float *const *x, int n_inputs,
-                               size_t n_groups, int first_half, int n_halves,
+                               size_t n_weights, const float *const *x, size_t n_inputs,
+                               size_t n_groups, size_t first_half, size_t n_halves,
                                struct tile_lanes *lanes)
 {
     __m256 chain[TILE_WEIGHTS][TILE_INPUTS][2];
     WIDE_UNROLL
-    for (int w = 0; w < n_weights; w++) {
+    for (size_t w = 0; w < n_weights; w++) {
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
+        for (size_t c = 0; c < n_inputs; c++) {
             WIDE_UNROLL
-            for (int h = 0; h < n_halves; h++) {
+            for (size_t h = 0; h < n_halves; h++) {
                 chain[w][c][h] = _mm256_setzero_ps();
             }
         }
     }
     for (size_t group = 0; group < n_groups; group++) {
         WIDE_UNROLL
-        for (int h = 0; h < n_halves; h++) {
-            int half = first_half + h;
+        for (size_t h = 0; h < n_halves; h++) {
+            size_t half = first_half + h;
             __m256 inputs[TILE_INPUTS];
             WIDE_UNROLL
-            for (int c = 0; c < n_inputs; c++) {
+            for (size_t c = 0; c < n_inputs; c++) {
                 inputs[c] = pin(_mm256_loadu_ps(x[c] + group * NJ_LANES + half * HALF));
             }
             WIDE_UNROLL
-            for (int w = 0; w < n_weights; w++) {
+            for (size_t w = 0; w < n_weights; w++) {
                 __m256 weights = decode(type, rows[w], group, half);
                 WIDE_UNROLL
-                for (int c = 0; c < n_inputs; c++) {
+                for (size_t c = 0; c < n_inputs; c++) {
                     chain[w][c][h] = _mm256_fmadd_ps(weights, inputs[c], chain[w][c][h]);
                 }
             }
         }
     }
     WIDE_UNROLL
-    for (int w = 0; w < n_weights; w++) {
+    for (size_t w = 0; w < n_weights; w++) {
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
+        for (size_t c = 0; c < n_inputs; c++) {
             WIDE_UNROLL
-            for (int h = 0; h < n_halves; h++) {
+            for (size_t h = 0; h < n_halves; h++) {
                 _mm256_storeu_ps(lanes->lane[w][c] + (first_half + h) * HALF, chain[w][c][h]);
             }
         }
@@ -154,7 +158,7 @@ WIDE_INLINE void stream_halves(enum nj_matrix_type type, const struct weight_row
 }
 
 WIDE_INLINE void stream_groups(enum nj_matrix_type type, const struct weight_row *rows,
-                               int n_weights, const float *const *x, int n_inputs,
+                               size_t n_weights, const float *const *x, size_t n_inputs,
                                size_t n_groups, struct tile_lanes *lanes)
 {
     if (n_inputs == 1) {
@@ -166,7 +170,7 @@ WIDE_INLINE void stream_groups(enum nj_matrix_type type, const struct weight_row
 }
 
 WIDE_INLINE void stream_inputs(enum nj_matrix_type type, const struct weight_row *rows,
-                               int n_weights, const float *const *x, uint32_t n_inputs,
+                               size_t n_weights, const float *const *x, uint32_t n_inputs,
                                size_t n_groups, struct tile_lanes *lanes)
 {
     switch (n_inputs) {
@@ -332,43 +336,43 @@ static void lay_out_inputs(const float *x, size_t n_values, size_t first_group, 
 }
 
 /* Goes on with the chains of a tile, for the half of the lanes that the pointers are set to. */
-WIDE_INLINE void panel_tile(const float *weights, int n_weights, const float *x, int n_inputs,
-                            size_t n_groups, float *lanes)
+WIDE_INLINE void panel_tile(const float *weights, size_t n_weights, const float *x,
+                            size_t n_inputs, size_t n_groups, float *lanes)
 {
     __m256 chain[TILE_WEIGHTS][TILE_INPUTS];
     WIDE_UNROLL
-    for (int w = 0; w < n_weights; w++) {
+    for (size_t w = 0; w < n_weights; w++) {
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
+        for (size_t c = 0; c < n_inputs; c++) {
             chain[w][c] = _mm256_loadu_ps(lanes + w * LANES_ROW + c * NJ_LANES);
         }
     }
     for (size_t g = 0; g < n_groups; g++) {
         __m256 inputs[TILE_INPUTS];
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
+        for (size_t c = 0; c < n_inputs; c++) {
             inputs[c] = pin(_mm256_loadu_ps(x + c * PANEL_ROW + g * HALF));
         }
         WIDE_UNROLL
-        for (int w = 0; w < n_weights; w++) {
+        for (size_t w = 0; w < n_weights; w++) {
             __m256 weight = _mm256_loadu_ps(weights + w * PANEL_ROW + g * HALF);
             WIDE_UNROLL
-            for (int c = 0; c < n_inputs; c++) {
+            for (size_t c = 0; c < n_inputs; c++) {
                 chain[w][c] = _mm256_fmadd_ps(weight, inputs[c], chain[w][c]);
             }
         }
     }
     WIDE_UNROLL
-    for (int w = 0; w < n_weights; w++) {
+    for (size_t w = 0; w < n_weights; w++) {
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
+        for (size_t c = 0; c < n_inputs; c++) {
             _mm256_storeu_ps(lanes + w * LANES_ROW + c * NJ_LANES, chain[w][c]);
         }
     }
 }
 
-WIDE_INLINE void panel_tile_inputs(const float *weights, int n_weights, const float *x,
-                                   uint32_t n_inputs, size_t n_groups, float *lanes)
+WIDE_INLINE void panel_tile_inputs(const float *weights, size_t n_weights, const float *x,
+                                   size_t n_inputs, size_t n_groups, float *lanes)
 {
     switch (n_inputs) {
     case 3:
@@ -386,12 +390,12 @@ WIDE_INLINE void panel_tile_inputs(const float *weights, int n_weights, const fl
 static void panel_half(const struct block *block, size_t n_groups, size_t half)
 {
     size_t half_begin = half * PANEL_GROUPS * HALF;
-    uint32_t n_inputs;
-    for (uint32_t c = 0; c < block->n_inputs; c += n_inputs) {
+    size_t n_inputs;
+    for (size_t c = 0; c < block->n_inputs; c += n_inputs) {
         n_inputs = block->n_inputs - c < TILE_INPUTS ? block->n_inputs - c : TILE_INPUTS;
         const float *x = block->input_panel + c * PANEL_ROW + half_begin;
         float *lanes = block->lanes + c * NJ_LANES + half * HALF;
-        uint32_t w = 0;
+        size_t w = 0;
         for (; w + TILE_WEIGHTS <= block->n_weights; w += TILE_WEIGHTS) {
             panel_tile_inputs(block->weight_panel + w * PANEL_ROW + half_begin, TILE_WEIGHTS, x,
                               n_inputs, n_groups, lanes + w * LANES_ROW);
@@ -406,23 +410,23 @@ static void panel_half(const struct block *block, size_t n_groups, size_t half)
 static void multiply_block(const struct block *block, float *y, size_t y_stride)
 {
     size_t n_groups = (block->matrix->n_inputs + (size_t)NJ_LANES - 1) / NJ_LANES;
-    memset(block->lanes, 0, block->n_weights * LANES_ROW * sizeof *block->lanes);
+    memset(block->lanes, 0, (size_t)block->n_weights * LANES_ROW * sizeof *block->lanes);
     for (size_t first = 0; first < n_groups; first += PANEL_GROUPS) {
         size_t n = n_groups - first < PANEL_GROUPS ? n_groups - first : PANEL_GROUPS;
-        for (uint32_t w = 0; w < block->n_weights; w++) {
+        for (size_t w = 0; w < block->n_weights; w++) {
             lay_out_weights(block->matrix,
-                            weight_row_at(block->matrix, block->first_output + w), first, n,
-                            block->weight_panel + w * PANEL_ROW);
+                            weight_row_at(block->matrix, block->first_output + (uint32_t)w),
+                            first, n, block->weight_panel + w * PANEL_ROW);
         }
-        for (uint32_t c = 0; c < block->n_inputs; c++) {
+        for (size_t c = 0; c < block->n_inputs; c++) {
             lay_out_inputs(block->x + c * block->x_stride, block->matrix->n_inputs, first, n,
                            block->input_panel + c * PANEL_ROW);
         }
         panel_half(block, n, 0);
         panel_half(block, n, 1);
     }
-    for (uint32_t c = 0; c < block->n_inputs; c++) {
-        for (uint32_t w = 0; w < block->n_weights; w++) {
+    for (size_t c = 0; c < block->n_inputs; c++) {
+        for (size_t w = 0; w < block->n_weights; w++) {
             y[c * y_stride + block->first_output + w] =
                 wide_fold(wide_load(block->lanes + w * LANES_ROW + c * NJ_LANES));
         }
@@ -432,11 +436,10 @@ static void multiply_block(const struct block *block, float *y, size_t y_stride)
 static void multiply_many(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                           uint32_t n_rows, float *y, size_t y_stride, float *scratch)
 {
-    struct block block = {.matrix = matrix,
-                          .x_stride = x_stride,
-                          .weight_panel = scratch,
-                          .input_panel = scratch + BLOCK * PANEL_ROW,
-                          .lanes = scratch + 2 * BLOCK * PANEL_ROW};
+    struct block block = {.matrix = matrix, .x_stride = x_stride};
+    block.weight_panel = scratch;
+    block.input_panel = block.weight_panel + PANEL_VALUES;
+    block.lanes = block.input_panel + PANEL_VALUES;
     for (uint32_t o = 0; o < matrix->n_outputs; o += BLOCK) {
         block.first_output = o;
         block.n_weights = matrix->n_outputs - o < BLOCK ? matrix->n_outputs - o : BLOCK;
@@ -451,7 +454,7 @@ static void multiply_many(const struct nj_matrix *matrix, const float *x, size_t
 void nj_multiply_avx2(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                       uint32_t n_rows, float *y, size_t y_stride, void *scratch)
 {
-    if (n_rows < FEWEST_FOR_PANELS) {
+    if (n_rows < fewest_for_panels[matrix->type]) {
         multiply_few(matrix, x, x_stride, n_rows, y, y_stride);
     } else {
         multiply_many(matrix, x, x_stride, n_rows, y, y_stride, scratch);

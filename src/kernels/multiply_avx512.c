@@ -15,7 +15,9 @@ enum {
      * before the next block is read. */
     FEWEST_FOR_BLOCKS = 32,
     BLOCK_WEIGHTS = 48,
-    CACHE_LINE_BYTES = 64
+    CACHE_LINE_BYTES = 64,
+    BF16_GROUP_BYTES = NJ_LANES * 2,
+    F32_GROUP_BYTES = NJ_LANES * 4
 };
 
 /* Up to TILE_WEIGHTS weight rows, one after the other in memory. */
@@ -43,7 +45,7 @@ static struct weight_rows weight_rows_at(const struct nj_matrix *matrix, uint32_
 
 /* Two nibbles a byte are spread to one a byte, then to one a lane; the lookup reads only the
  * low four bits of each index, so what else is in there does not matter. */
-WIDE_INLINE wide decode_mxfp4(const uint8_t *packed, const uint8_t *scale, int odd_group)
+WIDE_INLINE wide decode_mxfp4(const uint8_t *packed, const uint8_t *scale, size_t odd_group)
 {
     __m128i low = _mm_loadu_si128((const void *)packed);
     __m128i high = _mm_srli_epi16(low, 4);
@@ -56,34 +58,34 @@ WIDE_INLINE wide decode_mxfp4(const uint8_t *packed, const uint8_t *scale, int o
 }
 
 /* Sixteen weights of row `w`, as F32. */
-WIDE_INLINE wide decode(enum nj_matrix_type type, const struct weight_rows *rows, int w,
-                        size_t group, int odd_group)
+WIDE_INLINE wide decode(enum nj_matrix_type type, const struct weight_rows *rows, size_t w,
+                        size_t group, size_t odd_group)
 {
-    const uint8_t *row = rows->values + (size_t)w * rows->row_bytes;
+    const uint8_t *row = rows->values + w * rows->row_bytes;
     switch (type) {
     case NJ_MATRIX_BF16:
-        return wide_load_bf16(row + group * (NJ_LANES * 2));
+        return wide_load_bf16(row + group * BF16_GROUP_BYTES);
     case NJ_MATRIX_MXFP4:
         return decode_mxfp4(row + group / 2 * NJ_MXFP4_BLOCK_PACKED_BYTES,
-                            rows->scales + (size_t)w * rows->n_scales + group / 2, odd_group);
+                            rows->scales + w * rows->n_scales + group / 2, odd_group);
     case NJ_MATRIX_F32:
         break;
     }
-    return _mm512_loadu_ps(row + group * (NJ_LANES * 4));
+    return _mm512_loadu_ps(row + group * F32_GROUP_BYTES);
 }
 
 /* The last weights of a row, padded with -0: against an activation of +0 the product is -0, and
  * adding that leaves every lane as it is, a lane of -0 included. (MXFP4 rows have no tail.) */
-WIDE_INLINE wide decode_tail(enum nj_matrix_type type, const struct weight_rows *rows, int w,
+WIDE_INLINE wide decode_tail(enum nj_matrix_type type, const struct weight_rows *rows, size_t w,
                              size_t group, wide_mask mask)
 {
-    const uint8_t *row = rows->values + (size_t)w * rows->row_bytes;
+    const uint8_t *row = rows->values + w * rows->row_bytes;
     if (type == NJ_MATRIX_BF16) {
         const __m256i padding = _mm256_set1_epi16(INT16_MIN);
         return wide_widen_bf16(
-            _mm256_mask_loadu_epi16(padding, mask, row + group * (NJ_LANES * 2)));
+            _mm256_mask_loadu_epi16(padding, mask, row + group * BF16_GROUP_BYTES));
     }
-    return _mm512_mask_loadu_ps(wide_set(-0.0F), mask, row + group * (NJ_LANES * 4));
+    return _mm512_mask_loadu_ps(wide_set(-0.0F), mask, row + group * F32_GROUP_BYTES);
 }
 
 /* Keeps an activation in its register: the compiler would rather fold the load into each of the
@@ -129,73 +131,75 @@ struct tile_inputs {
 };
 
 WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *rows,
-                            int n_weights, const struct tile_inputs *tile, int n_inputs,
-                            size_t group, int odd_group, wide chain[TILE_WEIGHTS][TILE_INPUTS])
+                            size_t n_weights, const struct tile_inputs *tile, size_t n_inputs,
+                            size_t group, size_t odd_group,
+                            wide chain[TILE_WEIGHTS][TILE_INPUTS])
 {
     wide inputs[TILE_INPUTS];
     WIDE_UNROLL
-    for (int c = 0; c < n_inputs; c++) {
-        inputs[c] = pin(wide_load(tile->x + (size_t)c * tile->x_stride + group * NJ_LANES));
+    for (size_t c = 0; c < n_inputs; c++) {
+        inputs[c] = pin(wide_load(tile->x + c * tile->x_stride + group * NJ_LANES));
     }
     WIDE_UNROLL
-    for (int w = 0; w < n_weights; w++) {
+    for (size_t w = 0; w < n_weights; w++) {
         if (type == NJ_MATRIX_MXFP4) {
             keep_loads_below();
         }
         wide weights = decode(type, rows, w, group, odd_group);
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
+        for (size_t c = 0; c < n_inputs; c++) {
             chain[w][c] = wide_fma(weights, inputs[c], chain[w][c]);
         }
     }
 }
 
 WIDE_INLINE void tail_step(enum nj_matrix_type type, const struct weight_rows *rows,
-                           int n_weights, const struct tile_inputs *tile, int n_inputs,
+                           size_t n_weights, const struct tile_inputs *tile, size_t n_inputs,
                            size_t group, size_t n_values, wide chain[TILE_WEIGHTS][TILE_INPUTS])
 {
     wide inputs[TILE_INPUTS];
     WIDE_UNROLL
-    for (int c = 0; c < n_inputs; c++) {
-        const float *from = tile->x + (size_t)c * tile->x_stride + group * NJ_LANES;
+    for (size_t c = 0; c < n_inputs; c++) {
+        const float *from = tile->x + c * tile->x_stride + group * NJ_LANES;
         inputs[c] = wide_load_first(from, n_values);
     }
     WIDE_UNROLL
-    for (int w = 0; w < n_weights; w++) {
+    for (size_t w = 0; w < n_weights; w++) {
         wide weights = decode_tail(type, rows, w, group, wide_first(n_values));
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
+        for (size_t c = 0; c < n_inputs; c++) {
             chain[w][c] = wide_fma(weights, inputs[c], chain[w][c]);
         }
     }
 }
 
-WIDE_INLINE void write_sums(int n_weights, int n_inputs, wide chain[TILE_WEIGHTS][TILE_INPUTS],
+WIDE_INLINE void write_sums(size_t n_weights, size_t n_inputs,
+                            wide chain[TILE_WEIGHTS][TILE_INPUTS],
                             const struct tile_inputs *tile)
 {
     WIDE_UNROLL
-    for (int w = 0; w < n_weights; w++) {
+    for (size_t w = 0; w < n_weights; w++) {
         wide none = wide_set(0.0F);
         float sums[TILE_INPUTS];
         _mm_storeu_ps(sums, fold_four(chain[w][0], n_inputs > 1 ? chain[w][1] : none,
                                       n_inputs > 2 ? chain[w][2] : none,
                                       n_inputs > 3 ? chain[w][3] : none));
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
-            tile->y[(size_t)c * tile->y_stride + (size_t)w] = sums[c];
+        for (size_t c = 0; c < n_inputs; c++) {
+            tile->y[c * tile->y_stride + w] = sums[c];
         }
     }
 }
 
 WIDE_INLINE void multiply_tile(enum nj_matrix_type type, uint32_t n_values,
-                               const struct weight_rows *rows, int n_weights,
-                               const struct tile_inputs *tile, int n_inputs)
+                               const struct weight_rows *rows, size_t n_weights,
+                               const struct tile_inputs *tile, size_t n_inputs)
 {
     wide chain[TILE_WEIGHTS][TILE_INPUTS];
     WIDE_UNROLL
-    for (int w = 0; w < n_weights; w++) {
+    for (size_t w = 0; w < n_weights; w++) {
         WIDE_UNROLL
-        for (int c = 0; c < n_inputs; c++) {
+        for (size_t c = 0; c < n_inputs; c++) {
             chain[w][c] = wide_set(0.0F);
         }
     }
@@ -222,7 +226,7 @@ WIDE_INLINE void multiply_tile(enum nj_matrix_type type, uint32_t n_values,
 }
 
 WIDE_INLINE void multiply_some_inputs(enum nj_matrix_type type, uint32_t n_values,
-                                      const struct weight_rows *rows, int n_weights,
+                                      const struct weight_rows *rows, size_t n_weights,
                                       const struct tile_inputs *tile, uint32_t n_inputs)
 {
     switch (n_inputs) {
@@ -302,21 +306,21 @@ static struct prefetch share_of_next_block(struct weight_rows rows, uint32_t n_w
                              n_next * rows.row_bytes / n_tiles};
 }
 
+/* `all` holds every activation row and where its first output goes. */
 static void multiply_block(const struct nj_matrix *matrix, uint32_t first_output,
-                           uint32_t n_weights, struct prefetch prefetch, const float *x,
-                           size_t x_stride, uint32_t n_rows, float *y, size_t y_stride)
+                           uint32_t n_weights, const struct tile_inputs *all, uint32_t n_rows)
 {
+    struct tile_inputs tile = *all;
     uint32_t n_inputs;
     for (uint32_t r = 0; r < n_rows; r += n_inputs) {
         n_inputs = n_rows - r < TILE_INPUTS ? n_rows - r : TILE_INPUTS;
+        tile.x = all->x + r * all->x_stride;
         uint32_t n;
         for (uint32_t w = 0; w < n_weights; w += n) {
             n = tile_size(n_weights - w);
-            uint32_t output = first_output + w;
-            struct tile_inputs tile = {x + r * x_stride, x_stride, y + r * y_stride + output,
-                                       y_stride, prefetch};
-            multiply_any_tile(matrix, output, n, &tile, n_inputs);
-            prefetch.next += prefetch.n_bytes;
+            tile.y = all->y + r * all->y_stride + first_output + w;
+            multiply_any_tile(matrix, first_output + w, n, &tile, n_inputs);
+            tile.prefetch.next += tile.prefetch.n_bytes;
         }
     }
 }
@@ -328,14 +332,16 @@ void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x
     if (n_rows == 0) {
         return;
     }
+    struct tile_inputs all = {.x = x, .x_stride = x_stride, .y_stride = y_stride};
+    all.y = y;
     uint32_t block = n_rows < FEWEST_FOR_BLOCKS ? TILE_WEIGHTS : BLOCK_WEIGHTS;
     uint32_t n_weights;
     for (uint32_t o = 0; o < matrix->n_outputs; o += n_weights) {
         uint32_t n_left = matrix->n_outputs - o;
         n_weights = n_left < block ? n_left : block;
         n_left -= n_weights;
-        struct prefetch prefetch = share_of_next_block(weight_rows_at(matrix, o), n_weights,
-                                                       n_left < block ? n_left : block, n_rows);
-        multiply_block(matrix, o, n_weights, prefetch, x, x_stride, n_rows, y, y_stride);
+        all.prefetch = share_of_next_block(weight_rows_at(matrix, o), n_weights,
+                                           n_left < block ? n_left : block, n_rows);
+        multiply_block(matrix, o, n_weights, &all, n_rows);
     }
 }

@@ -85,19 +85,19 @@ static void axpy(const float *a, uint32_t n_terms, const float *m, size_t m_stri
     for (; j + VALUES_ABREAST <= n_outputs; j += VALUES_ABREAST) {
         wide lanes[N_ABREAST];
         WIDE_UNROLL
-        for (int g = 0; g < N_ABREAST; g++) {
+        for (size_t g = 0; g < N_ABREAST; g++) {
             lanes[g] = wide_load(out + j + g * NJ_LANES);
         }
         for (uint32_t i = 0; i < n_terms; i++) {
             const float *row = m + i * m_stride + j;
             wide factor = wide_set(a[i]);
             WIDE_UNROLL
-            for (int g = 0; g < N_ABREAST; g++) {
+            for (size_t g = 0; g < N_ABREAST; g++) {
                 lanes[g] = wide_fma(factor, wide_load(row + g * NJ_LANES), lanes[g]);
             }
         }
         WIDE_UNROLL
-        for (int g = 0; g < N_ABREAST; g++) {
+        for (size_t g = 0; g < N_ABREAST; g++) {
             wide_store(out + j + g * NJ_LANES, lanes[g]);
         }
     }
@@ -123,19 +123,19 @@ static void axpy_bf16(const float *a, uint32_t n_terms, const uint16_t *m, size_
     for (; j + VALUES_ABREAST <= n_outputs; j += VALUES_ABREAST) {
         wide lanes[N_ABREAST];
         WIDE_UNROLL
-        for (int g = 0; g < N_ABREAST; g++) {
+        for (size_t g = 0; g < N_ABREAST; g++) {
             lanes[g] = wide_load(out + j + g * NJ_LANES);
         }
         for (uint32_t i = 0; i < n_terms; i++) {
             const uint16_t *row = m + i * m_stride + j;
             wide factor = wide_set(a[i]);
             WIDE_UNROLL
-            for (int g = 0; g < N_ABREAST; g++) {
+            for (size_t g = 0; g < N_ABREAST; g++) {
                 lanes[g] = wide_fma(factor, wide_load_bf16(row + g * NJ_LANES), lanes[g]);
             }
         }
         WIDE_UNROLL
-        for (int g = 0; g < N_ABREAST; g++) {
+        for (size_t g = 0; g < N_ABREAST; g++) {
             wide_store(out + j + g * NJ_LANES, lanes[g]);
         }
     }
@@ -277,12 +277,12 @@ static void conv_step(const float *taps, uint32_t n_channels, uint32_t n_taps, f
  * decays, in a second S is updated and read. The second finds its columns in L1. */
 WIDE_INLINE void kda_columns(float *state, uint32_t n_keys, size_t n_values, const float *q,
                              const float *k, const float *v, const float *decay, float beta,
-                             float *work, float *o, int n_groups, size_t size)
+                             float *work, float *o, size_t n_groups, size_t size)
 {
     wide chain[N_ABREAST];
     wide update[N_ABREAST];
     WIDE_UNROLL
-    for (int g = 0; g < n_groups; g++) {
+    for (size_t g = 0; g < n_groups; g++) {
         chain[g] = wide_set(0.0F);
     }
     for (uint32_t i = 0; i < n_keys; i++) {
@@ -290,14 +290,14 @@ WIDE_INLINE void kda_columns(float *state, uint32_t n_keys, size_t n_values, con
         wide decays = wide_set(decay[i]);
         wide keys = wide_set(k[i]);
         WIDE_UNROLL
-        for (int g = 0; g < n_groups; g++) {
+        for (size_t g = 0; g < n_groups; g++) {
             wide s = wide_mul(load_group(row + g * NJ_LANES, size), decays);
             store_group(row + g * NJ_LANES, s, size);
             chain[g] = wide_fma(keys, s, chain[g]);
         }
     }
     WIDE_UNROLL
-    for (int g = 0; g < n_groups; g++) {
+    for (size_t g = 0; g < n_groups; g++) {
         wide difference = wide_sub(load_group(v + g * NJ_LANES, size), chain[g]);
         update[g] = wide_mul(wide_set(beta), difference);
         store_group(work + g * NJ_LANES, update[g], size);
@@ -308,14 +308,14 @@ WIDE_INLINE void kda_columns(float *state, uint32_t n_keys, size_t n_values, con
         wide queries = wide_set(q[i]);
         wide keys = wide_set(k[i]);
         WIDE_UNROLL
-        for (int g = 0; g < n_groups; g++) {
+        for (size_t g = 0; g < n_groups; g++) {
             wide s = wide_fma(keys, update[g], load_group(row + g * NJ_LANES, size));
             store_group(row + g * NJ_LANES, s, size);
             chain[g] = wide_fma(queries, s, chain[g]);
         }
     }
     WIDE_UNROLL
-    for (int g = 0; g < n_groups; g++) {
+    for (size_t g = 0; g < n_groups; g++) {
         store_group(o + g * NJ_LANES, chain[g], size);
     }
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nightjar/model.h"
@@ -46,12 +47,12 @@ void record_hashes(void)
 /* Lines are "VERSION OPERATION HASH"; others begin with '#'. */
 static bool find_recorded(FILE *file, const char *operation, uint64_t *hash)
 {
+    char wanted[96];
     char line[256];
-    while (fgets(line, sizeof line, file) != NULL) {
-        int version;
-        char name[64];
-        if (sscanf(line, "%d %63s %" SCNx64, &version, name, hash) == 3 &&
-            version == NJ_NUMERICS_VERSION && strcmp(name, operation) == 0) {
+    int n = snprintf(wanted, sizeof wanted, "%d %s ", NJ_NUMERICS_VERSION, operation);
+    while (n > 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, wanted, (size_t)n) == 0) {
+            *hash = strtoull(line + n, NULL, 16);
             return true;
         }
     }

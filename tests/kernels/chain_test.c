@@ -129,12 +129,12 @@ static void axpy_equals_the_definition_at_all_sizes(void)
 
 static void axpy_reads_bf16_at_odd_addresses(void)
 {
-    enum { N_TERMS = 3, N_OUTPUTS = 70 };
+    enum { N_TERMS = 3, N_OUTPUTS = 70, N_VALUES = N_TERMS * N_OUTPUTS };
     struct guarded memory;
     guarded_init(&memory, 4096);
-    uint8_t *bytes = guarded_place(&memory, N_TERMS * N_OUTPUTS * 2, 1);
-    pattern_fill_bf16(PATTERN_PLAIN, 3, bytes, N_TERMS * N_OUTPUTS);
-    uint16_t aligned[N_TERMS * N_OUTPUTS];
+    uint8_t *bytes = guarded_place(&memory, N_VALUES * sizeof(uint16_t), 1);
+    pattern_fill_bf16(PATTERN_PLAIN, 3, bytes, N_VALUES);
+    uint16_t aligned[N_VALUES];
     memcpy(aligned, bytes, sizeof aligned);
     const float a[N_TERMS] = {1.5F, -0.3F, 7.0F};
     float out[N_OUTPUTS] = {0};
