@@ -174,15 +174,17 @@ static bool check_widths(enum nj_matrix_type type, struct memory *memory, uint64
     return is_right;
 }
 
-/* Longer than a panel, with and without a tail. */
+/* Longer than a panel, with and without a tail; at the last width also more than one block of
+ * weights and of rows. */
 static bool check_long_rows(enum nj_matrix_type type, struct memory *memory, uint64_t *hash)
 {
     static const uint32_t lengths[] = {896, 911, 3584, 3600, 7168, 7177};
-    static const uint32_t widths[] = {1, 4, 9};
+    static const uint32_t widths[] = {1, 4, 9, 50};
     bool is_right = true;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         for (size_t w = 0; is_right && w < sizeof widths / sizeof *widths; w++) {
-            struct shape shape = {type, lengths[l], 9, widths[w],
+            uint32_t n_outputs = widths[w] < 50 ? 9 : 51;
+            struct shape shape = {type, lengths[l], n_outputs, widths[w],
                                   (enum pattern)((2 * l + w) % N_PATTERNS)};
             is_right = !is_possible(&shape) || check_shape(&shape, memory, hash);
         }
