@@ -3,7 +3,7 @@
 
 #include "kernels/levels.h"
 #include "kernels/multiply.h"
-#include "kernels/wide_operations.h"
+#include "kernels/wide_operations.inc"
 
 const struct nj_kernels nj_kernels_avx2_table = {
     .level = NJ_CPU_AVX2,

@@ -1,7 +1,7 @@
 /* Sixteen lanes as two AVX2 registers: lanes 0 to 7 and 8 to 15. Only for files compiled for
  * that processor.
  *
- * The names are those of wide_avx512.h, which see: wide_elementary.h and wide_operations.h are
+ * The names are those of wide_avx512.h, which see: wide_elementary.inc and wide_operations.inc are
  * written once, over either.
  */
 #ifndef NJ_KERNELS_WIDE_AVX2_H

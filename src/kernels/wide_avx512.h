@@ -1,6 +1,6 @@
 /* Sixteen lanes as one AVX-512 register. Only for files compiled for that processor.
  *
- * The names are those of wide_avx2.h: wide_elementary.h and wide_operations.h are written once,
+ * The names are those of wide_avx2.h: wide_elementary.inc and wide_operations.inc are written once,
  * over either.
  */
 #ifndef NJ_KERNELS_WIDE_AVX512_H

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every #include of src/ keeps to layers.txt; every header compiles alone; and the checker itself is
+# Every #include of src/ keeps to layers.txt; every header compiles alone (.inc files are included after a
+# header that gives their words a meaning); and the checker itself is
 # shown to catch each kind of violation.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,7 +12,7 @@ check()
     awk -f "$here/check_includes.awk" "$here/layers.txt" "$@"
 }
 
-check $(find src -name '*.[ch]' | sort)
+check $(find src -name "*.[ch]" -o -name "*.inc" | sort)
 
 for header in $(find src include -name '*.h' | sort); do
     "${CC:-cc}" -std=c11 -D_GNU_SOURCE -fsyntax-only -Wall -Wextra -Wno-psabi -Werror -Isrc -Iinclude -x c "$header"

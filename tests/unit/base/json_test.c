@@ -137,7 +137,7 @@ static void nesting_is_limited_and_brackets_in_strings_do_not_count(void)
     check_refused(nested(NJ_JSON_DEPTH_LIMIT + 1),
                   "test.json:1:65: nested more than 64 levels deep");
 
-    char quoted[300];
+    char quoted[512];
     (void)snprintf(quoted, sizeof quoted, "\"\\\"%s%s\"", nested(64), nested(64));
     nj_json_destroy(parse(quoted));
 }
