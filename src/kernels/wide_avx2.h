@@ -1,8 +1,8 @@
 /* Sixteen lanes as two AVX2 registers: lanes 0 to 7 and 8 to 15. Only for files compiled for
  * that processor.
  *
- * The names are those of wide_avx512.h, which see: wide_elementary.inc and wide_operations.inc are
- * written once, over either.
+ * The names are those of wide_avx512.h, which see: wide_elementary.inc and wide_operations.inc
+ * are written once, over either.
  */
 #ifndef NJ_KERNELS_WIDE_AVX2_H
 #define NJ_KERNELS_WIDE_AVX2_H

@@ -1,7 +1,7 @@
 /* Sixteen lanes as one AVX-512 register. Only for files compiled for that processor.
  *
- * The names are those of wide_avx2.h: wide_elementary.inc and wide_operations.inc are written once,
- * over either.
+ * The names are those of wide_avx2.h: wide_elementary.inc and wide_operations.inc are written
+ * once, over either.
  */
 #ifndef NJ_KERNELS_WIDE_AVX512_H
 #define NJ_KERNELS_WIDE_AVX512_H
@@ -63,13 +63,15 @@ WIDE_INLINE wide wide_load_bf16_first(const void *p, size_t n)
     return wide_widen_bf16(_mm256_maskz_loadu_epi16(wide_first(n), p));
 }
 
-/* p[0], p[stride], p[2 * stride] ... */
+/* p[0], p[stride], p[2 * stride] ... (Two gathers: the one of sixteen trips -Wconversion in gcc
+ * without optimisation.) */
 WIDE_INLINE wide wide_load_strided(const float *p, uint32_t stride)
 {
-    const __m512i lane =
-        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i index = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)stride));
-    return _mm512_i32gather_ps(index, p, 4);
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i index = _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)stride));
+    __m256 low = _mm256_i32gather_ps(p, index, 4);
+    __m256 high = _mm256_i32gather_ps(p + (size_t)8 * stride, index, 4);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
 WIDE_INLINE wide wide_add(wide a, wide b)
