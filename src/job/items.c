@@ -238,7 +238,7 @@ static void begin_scope(struct rendering *rendering, uint64_t index)
                           .arena = rendering->arena};
 }
 
-static void render_id(struct rendering *rendering, struct nj_item *item)
+static void render_names(struct rendering *rendering, struct nj_item *item)
 {
     const struct nj_job_spec *spec = rendering->iterator->spec;
     item->id = rendering->scope.index_text;
@@ -248,6 +248,9 @@ static void render_id(struct rendering *rendering, struct nj_item *item)
         render(rendering, &rendering->prompt->id_compiled, &item->id);
     }
     rendering->scope.id_text = item->id;
+    if (spec->filename_template.length_bytes > 0) {
+        render(rendering, &spec->filename_compiled, &item->filename);
+    }
 }
 
 static void render_messages(struct rendering *rendering, struct nj_item *item)
@@ -352,7 +355,7 @@ static enum nj_status render_item(struct nj_item_iterator *iterator, struct nj_a
                              .prompt_index = iterator->next_prompt,
                              .row_index = iterator->row.index};
     begin_scope(&rendering, item->index);
-    render_id(&rendering, item);
+    render_names(&rendering, item);
     render_content(&rendering, item);
     choose_sampling(&rendering, item);
     item->vars = nj_scope_flatten(&rendering.scope, &item->n_vars);

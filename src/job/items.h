@@ -27,8 +27,11 @@ struct nj_item {
     uint64_t index;    /* position in the job's output, from 0 */
     struct nj_text id; /* from the id template, the prompt's id, or the index */
     uint32_t prompt_index;
-    uint64_t row_index; /* source row, from 0 */
-    uint64_t seed;      /* resolved: as written, or derived */
+    uint64_t row_index;      /* source row, from 0 */
+    uint64_t matrix_index;   /* cell of the matrix; 0 without one */
+    uint64_t repeat_index;   /* 0 without `repeat` */
+    uint64_t seed;           /* resolved: as written, or derived */
+    struct nj_text filename; /* from `output.filename`; empty without */
     bool uses_chat;
     struct nj_text prompt;            /* when !uses_chat and no ids */
     struct nj_item_message *messages; /* when uses_chat: system first if any */

@@ -1,12 +1,14 @@
 #include "job/sampling_keys.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char column_prefix[] = "sampling.";
 
 struct nj_sampling nj_sampling_default(void)
 {
-    return (struct nj_sampling){.temperature = 1.0, .top_p = 1.0, .max_tokens = 512};
+    return (struct nj_sampling){
+        .temperature = 1.0, .top_p = 1.0, .repeat_penalty = 1.0, .max_tokens = 512, .n = 1};
 }
 
 static void read_temperature(struct nj_schema *schema, const struct nj_node_pair *pair,
@@ -22,23 +24,50 @@ static void read_top_p(struct nj_schema *schema, const struct nj_node_pair *pair
     (void)nj_expect_number(schema, pair, 0, true, 1, &sampling->top_p);
 }
 
+static void read_min_p(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
+{
+    struct nj_sampling *sampling = target;
+    (void)nj_expect_number(schema, pair, 0, false, 1, &sampling->min_p);
+}
+
+static void read_presence_penalty(struct nj_schema *schema, const struct nj_node_pair *pair,
+                                  void *target)
+{
+    struct nj_sampling *sampling = target;
+    (void)nj_expect_number(schema, pair, -2, false, 2, &sampling->presence_penalty);
+}
+
+static void read_frequency_penalty(struct nj_schema *schema, const struct nj_node_pair *pair,
+                                   void *target)
+{
+    struct nj_sampling *sampling = target;
+    (void)nj_expect_number(schema, pair, -2, false, 2, &sampling->frequency_penalty);
+}
+
+static void read_repeat_penalty(struct nj_schema *schema, const struct nj_node_pair *pair,
+                                void *target)
+{
+    struct nj_sampling *sampling = target;
+    (void)nj_expect_number(schema, pair, 0, true, 10, &sampling->repeat_penalty);
+}
+
 static void read_top_k(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_sampling *sampling = target;
-    uint64_t value = 0;
-    if (nj_expect_unsigned(schema, pair, 0, INT32_MAX, &value)) {
-        sampling->top_k = (uint32_t)value;
-    }
+    (void)nj_expect_unsigned32(schema, pair, 0, INT32_MAX, &sampling->top_k);
 }
 
 static void read_max_tokens(struct nj_schema *schema, const struct nj_node_pair *pair,
                             void *target)
 {
     struct nj_sampling *sampling = target;
-    uint64_t value = 0;
-    if (nj_expect_unsigned(schema, pair, 1, INT32_MAX, &value)) {
-        sampling->max_tokens = (uint32_t)value;
-    }
+    (void)nj_expect_unsigned32(schema, pair, 1, INT32_MAX, &sampling->max_tokens);
+}
+
+static void read_n(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
+{
+    struct nj_sampling *sampling = target;
+    (void)nj_expect_unsigned32(schema, pair, 1, NJ_SAMPLES_LIMIT, &sampling->n);
 }
 
 static void read_seed(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
@@ -66,47 +95,185 @@ static bool read_stop_text(struct nj_schema *schema, const struct nj_node_pair *
     return true;
 }
 
+/* One value, or a list of them, as pairs under the same key. */
+static bool spread(struct nj_schema *schema, const struct nj_node_pair *pair, size_t limit,
+                   const char *what, struct nj_node_pair **items, size_t *n_items)
+{
+    const struct nj_node *value = pair->value;
+    size_t n_found = value->kind == NJ_NODE_LIST ? value->n_items : 1;
+    if (n_found > limit) {
+        nj_schema_error(schema, value->place, NULL, "'%s' has %zu %s, at most %zu are allowed",
+                        pair->key->text.data, n_found, what, limit);
+        return false;
+    }
+    struct nj_node_pair *found = nj_schema_take(schema, n_found, sizeof found[0]);
+    for (size_t i = 0; found != NULL && i < n_found; i++) {
+        const struct nj_node *item = value->kind == NJ_NODE_LIST ? value->items[i] : value;
+        found[i] = (struct nj_node_pair){pair->key, item};
+    }
+    *items = found;
+    *n_items = n_found;
+    return found != NULL;
+}
+
 /* One text, or a list of them; the list replaces what held before. */
 static void read_stop(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_sampling *sampling = target;
-    const struct nj_node *value = pair->value;
-    const struct nj_node *const *items = value->kind == NJ_NODE_LIST
-                                             ? (const struct nj_node *const *)value->items
-                                             : &pair->value;
-    size_t n_items = value->kind == NJ_NODE_LIST ? value->n_items : 1;
-    if (n_items > NJ_STOP_STRINGS_LIMIT) {
-        nj_schema_error(schema, value->place, NULL,
-                        "'stop' has %zu texts, at most %d are allowed", n_items,
-                        NJ_STOP_STRINGS_LIMIT);
+    struct nj_node_pair *items = NULL;
+    size_t n_items = 0;
+    if (!spread(schema, pair, NJ_STOP_STRINGS_LIMIT, "texts", &items, &n_items)) {
         return;
     }
     struct nj_text *texts = nj_schema_take(schema, n_items, sizeof texts[0]);
     size_t n_texts = 0;
     for (size_t i = 0; texts != NULL && i < n_items; i++) {
-        struct nj_node_pair item = {pair->key, items[i]};
-        n_texts += read_stop_text(schema, &item, &texts[n_texts]) ? 1 : 0;
+        n_texts += read_stop_text(schema, &items[i], &texts[n_texts]) ? 1 : 0;
     }
     sampling->stop = texts;
     sampling->n_stop = n_texts;
+}
+
+static int by_token(const void *left, const void *right)
+{
+    const nj_token *a = left;
+    const nj_token *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static size_t sort_tokens(nj_token *tokens, size_t n_tokens)
+{
+    size_t n_kept = 0;
+    if (n_tokens > 1) {
+        qsort(tokens, n_tokens, sizeof tokens[0], by_token);
+    }
+    for (size_t i = 0; i < n_tokens; i++) {
+        if (n_kept == 0 || tokens[n_kept - 1] != tokens[i]) {
+            tokens[n_kept++] = tokens[i];
+        }
+    }
+    return n_kept;
+}
+
+/* One id, or a list of them; the list replaces what held before. */
+static void read_stop_tokens(struct nj_schema *schema, const struct nj_node_pair *pair,
+                             void *target)
+{
+    struct nj_sampling *sampling = target;
+    struct nj_node_pair *items = NULL;
+    size_t n_items = 0;
+    if (!spread(schema, pair, NJ_STOP_TOKENS_LIMIT, "ids", &items, &n_items)) {
+        return;
+    }
+    nj_token *tokens = nj_schema_take(schema, n_items, sizeof tokens[0]);
+    size_t n_tokens = 0;
+    for (size_t i = 0; tokens != NULL && i < n_items; i++) {
+        uint32_t token = 0;
+        if (nj_expect_unsigned32(schema, &items[i], 0, INT32_MAX, &token)) {
+            tokens[n_tokens++] = (nj_token)token;
+        }
+    }
+    sampling->stop_tokens = tokens;
+    sampling->n_stop_tokens = sort_tokens(tokens, n_tokens);
+}
+
+static int by_biased_token(const void *left, const void *right)
+{
+    const struct nj_logit_bias *a = left;
+    const struct nj_logit_bias *b = right;
+    return (a->token > b->token) - (a->token < b->token);
+}
+
+/* A key of the map as a number; quotes around it are no mistake, JSON demands them. */
+static bool read_biased_token(struct nj_schema *schema, const struct nj_node_pair *outer,
+                              const struct nj_node *key, nj_token *token)
+{
+    struct nj_node number = *key;
+    struct nj_node_pair pair = {outer->key, &number};
+    uint32_t found = 0;
+    number.is_plain = true;
+    if (!nj_expect_unsigned32(schema, &pair, 0, INT32_MAX, &found)) {
+        return false;
+    }
+    *token = (nj_token)found;
+    return true;
+}
+
+/* Token ids and what is added to them; the map replaces what held before. Keys are unique as
+ * texts, and a number has one spelling. */
+static void read_logit_bias(struct nj_schema *schema, const struct nj_node_pair *pair,
+                            void *target)
+{
+    struct nj_sampling *sampling = target;
+    if (!nj_expect_map(schema, pair)) {
+        return;
+    }
+    const struct nj_node *map = pair->value;
+    if (map->n_pairs > NJ_LOGIT_BIASES_LIMIT) {
+        nj_schema_error(schema, map->place, NULL,
+                        "'logit_bias' has %zu tokens, at most %d are allowed", map->n_pairs,
+                        NJ_LOGIT_BIASES_LIMIT);
+        return;
+    }
+    struct nj_logit_bias *biases = nj_schema_take(schema, map->n_pairs, sizeof biases[0]);
+    size_t n_biases = 0;
+    for (size_t i = 0; biases != NULL && i < map->n_pairs; i++) {
+        struct nj_logit_bias *bias = &biases[n_biases];
+        struct nj_node_pair value = {pair->key, map->pairs[i].value};
+        bool is_token = read_biased_token(schema, pair, map->pairs[i].key, &bias->token);
+        bool is_bias = nj_expect_number(schema, &value, -100, false, 100, &bias->bias);
+        n_biases += is_token && is_bias ? 1 : 0;
+    }
+    if (n_biases > 1) {
+        qsort(biases, n_biases, sizeof biases[0], by_biased_token);
+    }
+    sampling->logit_biases = biases;
+    sampling->n_logit_biases = n_biases;
+}
+
+/* true: of the chosen token only; a number: and of so many of the likeliest. */
+static void read_logprobs(struct nj_schema *schema, const struct nj_node_pair *pair,
+                          void *target)
+{
+    struct nj_sampling *sampling = target;
+    const struct nj_node *value = pair->value;
+    bool is_word = value->kind == NJ_NODE_SCALAR && value->text.length_bytes > 0 &&
+                   strchr("tTfF", value->text.data[0]) != NULL;
+    if (is_word) {
+        if (nj_expect_boolean(schema, pair, &sampling->wants_logprobs)) {
+            sampling->n_top_logprobs = 0;
+        }
+    } else if (nj_expect_unsigned32(schema, pair, 0, NJ_TOP_LOGPROBS_LIMIT,
+                                    &sampling->n_top_logprobs)) {
+        sampling->wants_logprobs = true;
+    }
+}
+
+/* A run that cannot hold the model to a form must not look as if it did. */
+static void refuse_response_format(struct nj_schema *schema, const struct nj_node_pair *pair,
+                                   void *target)
+{
+    (void)target;
+    nj_schema_error(schema, pair->key->place, "remove it, and ask for the form in the prompt",
+                    "'response_format' is not supported: nothing would hold the answer to it");
 }
 
 static const struct nj_key_rule rules[] = {
     {"temperature", read_temperature},
     {"top_p", read_top_p},
     {"top_k", read_top_k},
+    {"min_p", read_min_p},
+    {"presence_penalty", read_presence_penalty},
+    {"frequency_penalty", read_frequency_penalty},
+    {"repeat_penalty", read_repeat_penalty},
+    {"logit_bias", read_logit_bias},
     {"max_tokens", read_max_tokens},
     {"seed", read_seed},
+    {"n", read_n},
     {"stop", read_stop},
-    {"min_p", NULL},
-    {"stop_token_ids", NULL},
-    {"n", NULL},
-    {"presence_penalty", NULL},
-    {"frequency_penalty", NULL},
-    {"repeat_penalty", NULL},
-    {"logit_bias", NULL},
-    {"logprobs", NULL},
-    {"response_format", NULL},
+    {"stop_token_ids", read_stop_tokens},
+    {"logprobs", read_logprobs},
+    {"response_format", refuse_response_format},
 };
 
 const struct nj_key_table nj_sampling_keys = {
@@ -128,6 +295,12 @@ struct nj_text nj_sampling_column_key(struct nj_text column)
     return (struct nj_text){column.data + length, column.length_bytes - length};
 }
 
+/* A cell is one text, so what needs a map has no place in it. */
+static bool fits_a_column(const struct nj_key_rule *rule)
+{
+    return rule->read != read_logit_bias && rule->read != refuse_response_format;
+}
+
 void nj_sampling_check_column(struct nj_schema *schema, struct nj_text column,
                               struct nj_place place)
 {
@@ -145,8 +318,8 @@ void nj_sampling_check_column(struct nj_schema *schema, struct nj_text column,
     if (rule == NULL) {
         nj_schema_error(schema, place, NULL, "column '%.*s' names no sampling setting", length,
                         column.data);
-    } else if (rule->read == NULL) {
-        nj_schema_error(schema, place, "remove it", "column '%.*s' is not supported yet",
+    } else if (!fits_a_column(rule)) {
+        nj_schema_error(schema, place, "remove it", "column '%.*s' cannot be set by a row",
                         length, column.data);
     }
 }
@@ -159,7 +332,7 @@ void nj_sampling_set_from_column(struct nj_schema *schema, const struct nj_varia
         return;
     }
     const struct nj_key_rule *rule = nj_key_table_find(&nj_sampling_keys, key);
-    if (rule == NULL || rule->read == NULL) {
+    if (rule == NULL || !fits_a_column(rule)) {
         return; /* nj_sampling_check_column has said so */
     }
     /* Messages print names and values as C strings. */

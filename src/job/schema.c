@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "job/json_walk.h"
+#include "job/quantity.h"
 
 enum {
     SUGGESTION_DISTANCE = 2, /* slips of the finger; more is another word */
@@ -349,6 +350,17 @@ bool nj_expect_unsigned(struct nj_schema *schema, const struct nj_node_pair *pai
     return true;
 }
 
+bool nj_expect_unsigned32(struct nj_schema *schema, const struct nj_node_pair *pair,
+                          uint32_t least, uint32_t most, uint32_t *value)
+{
+    uint64_t found = 0;
+    if (!nj_expect_unsigned(schema, pair, least, most, &found)) {
+        return false;
+    }
+    *value = (uint32_t)found;
+    return true;
+}
+
 /* The C library's strtod follows the process's locale; the JSON reader does not. Digits that
  * are JSON and yet refused are too large to hold: NJ_E_INPUT. */
 static enum nj_status parse_double(struct nj_text number, double *value)
@@ -387,6 +399,36 @@ bool nj_expect_number(struct nj_schema *schema, const struct nj_node_pair *pair,
     }
     *value = found;
     return true;
+}
+
+static bool expect_quantity(struct nj_schema *schema, const struct nj_node_pair *pair,
+                            bool (*parse)(struct nj_text, uint64_t *), const char *wanted,
+                            const char *hint, uint64_t *value)
+{
+    struct nj_text text;
+    uint64_t found = 0;
+    if (!nj_expect_filled_text(schema, pair, &text)) {
+        return false;
+    }
+    if (!parse(text, &found) || found == 0) {
+        nj_schema_error(schema, pair->value->place, hint, "'%s' must be %s, not '%s'",
+                        pair->key->text.data, wanted, text.data);
+        return false;
+    }
+    *value = found;
+    return true;
+}
+
+bool nj_expect_size(struct nj_schema *schema, const struct nj_node_pair *pair, uint64_t *bytes)
+{
+    return expect_quantity(schema, pair, nj_size_parse, "a size", nj_size_hint, bytes);
+}
+
+bool nj_expect_duration(struct nj_schema *schema, const struct nj_node_pair *pair,
+                        uint64_t *duration_ns)
+{
+    return expect_quantity(schema, pair, nj_duration_parse, "a duration", nj_duration_hint,
+                           duration_ns);
 }
 
 static void list_names(const char *const *names, size_t n_names, char *text, size_t text_bytes)

@@ -77,9 +77,16 @@ bool nj_expect_template(struct nj_schema *schema, const struct nj_node_pair *pai
 bool nj_expect_boolean(struct nj_schema *schema, const struct nj_node_pair *pair, bool *value);
 bool nj_expect_unsigned(struct nj_schema *schema, const struct nj_node_pair *pair,
                         uint64_t least, uint64_t most, uint64_t *value);
+/* As above, for what fits in 32 bits. */
+bool nj_expect_unsigned32(struct nj_schema *schema, const struct nj_node_pair *pair,
+                          uint32_t least, uint32_t most, uint32_t *value);
 /* `least` itself is allowed unless `is_open`. */
 bool nj_expect_number(struct nj_schema *schema, const struct nj_node_pair *pair, double least,
                       bool is_open, double most, double *value);
+/* Text such as 8GiB or 1h30m, at least 1 (job/quantity). */
+bool nj_expect_size(struct nj_schema *schema, const struct nj_node_pair *pair, uint64_t *bytes);
+bool nj_expect_duration(struct nj_schema *schema, const struct nj_node_pair *pair,
+                        uint64_t *duration_ns);
 /* One of `n_names` words; `*index` says which. */
 bool nj_expect_choice(struct nj_schema *schema, const struct nj_node_pair *pair,
                       const char *const *names, size_t n_names, size_t *index);

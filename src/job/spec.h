@@ -21,19 +21,40 @@ enum {
     NJ_JOB_FORMAT_VERSION = 1,
     NJ_JOB_FILE_LIMIT_BYTES = 16 * 1024 * 1024,
     NJ_STOP_STRINGS_LIMIT = 16,
-    NJ_STOP_STRING_LIMIT_BYTES = 256
+    NJ_STOP_STRING_LIMIT_BYTES = 256,
+    NJ_STOP_TOKENS_LIMIT = 64,
+    NJ_LOGIT_BIASES_LIMIT = 1024,
+    NJ_TOP_LOGPROBS_LIMIT = 20,
+    NJ_SAMPLES_LIMIT = 128
+};
+
+/* Added to the logit of one token. */
+struct nj_logit_bias {
+    nj_token token;
+    double bias; /* -100 to 100 */
 };
 
 /* How tokens are chosen. Values are resolved: nothing here means "default". */
 struct nj_sampling {
-    double temperature; /* 0: greedy */
-    double top_p;       /* 1: off */
-    uint32_t top_k;     /* 0: off */
+    double temperature;       /* 0: greedy */
+    double top_p;             /* 1: off */
+    double min_p;             /* 0: off */
+    double presence_penalty;  /* 0: off; -2 to 2 */
+    double frequency_penalty; /* 0: off; -2 to 2 */
+    double repeat_penalty;    /* 1: off; above 0 to 10 */
+    uint32_t top_k;           /* 0: off */
     uint32_t max_tokens;
+    uint32_t n;    /* answers to each item; 1 to NJ_SAMPLES_LIMIT */
     bool has_seed; /* else derived per item from job_seed */
     uint64_t seed;
+    bool wants_logprobs;     /* of the chosen token */
+    uint32_t n_top_logprobs; /* and of so many of the likeliest; 0 to NJ_TOP_LOGPROBS_LIMIT */
     const struct nj_text *stop;
     size_t n_stop;
+    const nj_token *stop_tokens; /* ascending, each once */
+    size_t n_stop_tokens;
+    const struct nj_logit_bias *logit_biases; /* ascending by token, each once */
+    size_t n_logit_biases;
 };
 
 enum nj_job_thinking {
@@ -99,6 +120,48 @@ struct nj_row_source {
     size_t n_inline_rows;
 };
 
+/* How much a job may do. 0: no limit. */
+struct nj_job_budget {
+    uint64_t max_items;         /* only so many of its items, the first */
+    uint64_t max_output_tokens; /* reserved in input order by max_tokens times n */
+    uint64_t max_runtime_ns;
+    uint64_t item_timeout_ns;
+};
+
+/* The job ends early once `count` items have failed, or `percent` of all its items. Both 0:
+ * never. */
+struct nj_job_failure_limit {
+    uint64_t count;
+    double percent;
+};
+
+/* What running may use. It changes time and no byte of the results; flags win. 0: not said. */
+struct nj_job_resources {
+    uint64_t memory_bytes;
+    uint32_t batch;
+    uint32_t threads;
+    uint32_t nice; /* 0 to 19 */
+};
+
+/* How snapshots are written. 0: not said. */
+struct nj_job_snapshot {
+    uint64_t every_ns;
+    uint64_t write_budget_bytes; /* a day */
+    bool has_compress;
+    bool compress;
+};
+
+/* Bits of nj_job_spec.output_formats. */
+enum nj_output_format { NJ_OUTPUT_JSONL = 1, NJ_OUTPUT_MARKDOWN = 2, NJ_OUTPUT_CSV = 4 };
+
+/* A key that only the daemon obeys; here it has been checked and nothing more. */
+struct nj_daemon_key {
+    const char *name;
+    struct nj_place place;
+};
+
+enum { NJ_DAEMON_KEYS_LIMIT = 16 };
+
 struct nj_job_spec {
     struct nj_text name;
     struct nj_text description;
@@ -119,7 +182,17 @@ struct nj_job_spec {
     double latent_norm_eps;
     bool has_job_seed;
     uint64_t job_seed;
-    const char *output_directory; /* resolved against the YAML file; NULL when absent */
+    const char *output_directory;     /* resolved against the YAML file; NULL when absent */
+    unsigned output_formats;          /* of enum nj_output_format; NJ_OUTPUT_JSONL always */
+    struct nj_text filename_template; /* of an item's own file; empty: none */
+    struct nj_template filename_compiled;
+    uint32_t context; /* longest prompt and output together, in tokens; 0: not said */
+    struct nj_job_budget budget;
+    struct nj_job_failure_limit stop_on_failures;
+    struct nj_job_resources resources;
+    struct nj_job_snapshot snapshot;
+    struct nj_daemon_key daemon_keys[NJ_DAEMON_KEYS_LIMIT]; /* in file order */
+    size_t n_daemon_keys;
 };
 
 #endif

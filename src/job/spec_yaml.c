@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "job/output_keys.h"
 #include "job/prompt_keys.h"
 #include "job/rows_keys.h"
+#include "job/running_keys.h"
 #include "job/sampling_keys.h"
 #include "job/schema.h"
 #include "job/variables.h"
@@ -196,30 +198,21 @@ static void read_job_seed(struct nj_schema *schema, const struct nj_node_pair *p
         nj_expect_unsigned(schema, pair, 0, UINT64_MAX, &draft->spec->job_seed);
 }
 
-static void read_output_directory(struct nj_schema *schema, const struct nj_node_pair *pair,
-                                  void *target)
-{
-    struct job_draft *draft = target;
-    draft->spec->output_directory = nj_expect_path(schema, pair);
-}
-
-static const struct nj_key_rule output_rules[] = {
-    {"dir", read_output_directory},
-    {"formats", NULL},
-    {"filename", NULL},
-};
-
-static const struct nj_key_table output_keys = {.within = "output",
-                                                .rules = output_rules,
-                                                .n_rules = sizeof output_rules /
-                                                           sizeof output_rules[0]};
-
-static void read_output(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
-{
-    if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &output_keys, target);
+/* For readers in other files, whose target is the spec. */
+#define READ_WITH(NAME, READER)                                                                \
+    static void NAME(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)  \
+    {                                                                                          \
+        READER(schema, pair, ((struct job_draft *)target)->spec);                              \
     }
-}
+READ_WITH(read_output, nj_output_read)
+READ_WITH(read_context, nj_context_read)
+READ_WITH(read_budget, nj_budget_read)
+READ_WITH(read_stop_on_failures, nj_stop_on_failures_read)
+READ_WITH(read_memory, nj_memory_read)
+READ_WITH(read_batch, nj_batch_read)
+READ_WITH(read_threads, nj_threads_read)
+READ_WITH(read_nice, nj_nice_read)
+READ_WITH(read_snapshot, nj_snapshot_read)
 
 /* Every key of format version 1. */
 static const struct nj_key_rule job_rules[] = {
@@ -246,18 +239,18 @@ static const struct nj_key_rule job_rules[] = {
     {"repeat", NULL},
     {"schedule", NULL},
     {"power", NULL},
-    {"budget", NULL},
-    {"context", NULL},
-    {"snapshot", NULL},
-    {"memory", NULL},
-    {"batch", NULL},
-    {"threads", NULL},
-    {"nice", NULL},
+    {"budget", read_budget},
+    {"context", read_context},
+    {"snapshot", read_snapshot},
+    {"memory", read_memory},
+    {"batch", read_batch},
+    {"threads", read_threads},
+    {"nice", read_nice},
     {"guards", NULL},
     {"preempt", NULL},
     {"group_by_prefix", NULL},
     {"retry", NULL},
-    {"stop_on_failures", NULL},
+    {"stop_on_failures", read_stop_on_failures},
     {"priority", NULL},
     {"after", NULL},
     {"on_done", NULL},
@@ -420,6 +413,7 @@ static void read_job(struct nj_schema *schema, const struct nj_node *root,
     struct job_draft draft = {.spec = spec};
     draft.defaults.sampling = nj_sampling_default();
     draft.defaults.uses_chat = true;
+    spec->output_formats = NJ_OUTPUT_JSONL;
     nj_schema_read_map(schema, root, &job_keys, &draft);
     check_version(schema, &draft, root);
     choose_name(schema, spec, nj_node_get(root, "name") != NULL);

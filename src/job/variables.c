@@ -290,6 +290,7 @@ void nj_scope_check(struct nj_scope *scope, const struct nj_job_spec *spec,
                    spec->id_template.length_bytes > 0 ? &spec->id_compiled
                                                       : &prompt->id_compiled,
                    diagnostics);
+    check_template(scope, &spec->filename_compiled, diagnostics);
     check_template(scope, &prompt->prompt_compiled, diagnostics);
     check_template(scope, &prompt->system_compiled, diagnostics);
     for (size_t i = 0; i < prompt->n_messages; i++) {

@@ -160,11 +160,11 @@ static void a_bad_header_leaves_no_rows(void)
     check_csv("\xEF\xBB\xBF\n\n", "",
               "rows: the row file is empty, its first line must name the columns");
     check_csv(
-        "a,,a,_id,sampling.foo,sampling.min_p,sampling\n1,2,3,4,5,6,7\n", "",
+        "a,,a,_id,sampling.foo,sampling.logit_bias,sampling\n1,2,3,4,5,6,7\n", "",
         "rows:1: column 2 of the header has no name\n"
         "rows:1: column '_id' has the name of a built-in variable, rename the column\n"
         "rows:1: column 'sampling.foo' names no sampling setting\n"
-        "rows:1: column 'sampling.min_p' is not supported yet, remove it\n"
+        "rows:1: column 'sampling.logit_bias' cannot be set by a row, remove it\n"
         "rows:1: column 'sampling' sets nothing, write a column 'sampling.temperature' and "
         "so on\n"
         "rows:1: column 'a' stands twice in the header, rename one of them");
