@@ -1,6 +1,6 @@
 #include "cli/exit_code.h"
 
-enum nj_exit_code nj_exit_code_of(enum nj_status status)
+int nj_exit_code_of(enum nj_status status)
 {
     switch (status) {
     case NJ_OK:

@@ -19,6 +19,7 @@ enum nj_exit_code {
     NJ_EXIT_STOPPED = 75 /* the same command continues */
 };
 
-enum nj_exit_code nj_exit_code_of(enum nj_status status);
+/* An enum nj_exit_code, as the int that a program returns. */
+int nj_exit_code_of(enum nj_status status);
 
 #endif

@@ -27,7 +27,7 @@ void nj_progress_format_time(double seconds, char *text, size_t text_bytes)
     unsigned long whole = (unsigned long)(seconds + 0.5);
     if (whole < 90) {
         (void)snprintf(text, text_bytes, "%lu s", whole);
-    } else if (whole < 90 * 60) {
+    } else if (whole < 5400) {
         (void)snprintf(text, text_bytes, "%lu min", (whole + 30) / 60);
     } else {
         (void)snprintf(text, text_bytes, "%lu h %lu min", whole / 3600, whole % 3600 / 60);

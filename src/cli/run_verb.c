@@ -116,20 +116,20 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
 
 static void print_summary(const struct nj_run_report *report)
 {
-    if (report->n_items_ok + report->n_items_failed == report->n_items_kept &&
-        report->n_sweeps == 0) {
+    uint64_t n_done = report->n_items_ok + report->n_items_failed;
+    if (n_done == report->n_items_kept && report->n_sweeps == 0) {
         (void)fprintf(stderr, "nightjar: nothing to do: all %llu items were done before\n",
                       (unsigned long long)report->n_items);
     } else {
-        (void)fprintf(
-            stderr,
-            "nightjar: %llu of %llu items done, %llu failed; %llu tokens generated, "
-            "%llu restored; %.1f s; %.1f MB of weights read\n",
-            (unsigned long long)(report->n_items_ok + report->n_items_failed),
-            (unsigned long long)report->n_items, (unsigned long long)report->n_items_failed,
-            (unsigned long long)report->n_tokens_generated,
-            (unsigned long long)report->n_tokens_restored, (double)report->elapsed_ns * 1e-9,
-            (double)report->weight_bytes_read * 1e-6);
+        (void)fprintf(stderr,
+                      "nightjar: %llu of %llu items done, %llu failed; %llu tokens generated, "
+                      "%llu restored; %.1f s; %.1f MB of weights read\n",
+                      (unsigned long long)n_done, (unsigned long long)report->n_items,
+                      (unsigned long long)report->n_items_failed,
+                      (unsigned long long)report->n_tokens_generated,
+                      (unsigned long long)report->n_tokens_restored,
+                      (double)report->elapsed_ns * 1e-9,
+                      (double)report->weight_bytes_read * 1e-6);
     }
 }
 

@@ -13,7 +13,8 @@ struct nj_signals {
     pthread_t watcher;
     sigset_t watched;
     sigset_t mask_before;
-    atomic_int received; /* written by the watcher, read by anyone */
+    atomic_int received;    /* written by the watcher, read by anyone */
+    atomic_bool is_closing; /* the next signal is our own: the watcher ends */
 };
 
 static void *watch(void *context)
@@ -25,6 +26,9 @@ static void *watch(void *context)
         if (sigwait(&signals->watched, &number) != 0) {
             continue;
         }
+        if (atomic_load(&signals->is_closing)) {
+            return NULL;
+        }
         if (atomic_load(&signals->received) != 0) {
             ssize_t n_written = write(STDERR_FILENO, goodbye, sizeof goodbye - 1);
             (void)n_written; /* nobody is left to be told */
@@ -32,7 +36,6 @@ static void *watch(void *context)
         }
         atomic_store(&signals->received, number);
     }
-    return NULL;
 }
 
 enum nj_status nj_signals_create(struct nj_signals **signals, struct nj_error *err)
@@ -61,7 +64,8 @@ void nj_signals_destroy(struct nj_signals *signals)
     if (signals == NULL) {
         return;
     }
-    (void)pthread_cancel(signals->watcher); /* sigwait is where it can be cancelled */
+    atomic_store(&signals->is_closing, true);
+    (void)pthread_kill(signals->watcher, SIGTERM); /* it exists until it is joined */
     (void)pthread_join(signals->watcher, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &signals->mask_before, NULL);
     free(signals);

@@ -13,7 +13,7 @@ static const char usage[] =
     "Checks job files and their rows and prints every mistake as file:line:column. Nothing is\n"
     "run, no model is opened. Exit code 0 when all are good, 3 when one is not.\n";
 
-static enum nj_exit_code validate(const char *path)
+static int validate(const char *path)
 {
     struct nj_error err = {0};
     struct nj_job_file file;
@@ -49,9 +49,9 @@ int nj_cli_validate(int argc, char **argv)
         nj_clean_complain("validate wants at least one job file");
         return NJ_EXIT_USAGE;
     }
-    enum nj_exit_code code = NJ_EXIT_OK;
+    int code = NJ_EXIT_OK;
     for (int i = 0; i < n_files; i++) {
-        enum nj_exit_code one = validate(argv[i]);
+        int one = validate(argv[i]);
         code = one != NJ_EXIT_OK ? one : code;
     }
     return code;

@@ -1,9 +1,7 @@
 #include "generate/generator.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/checked.h"
 #include "generate/batch.h"
 #include "generate/sampler.h"
 
@@ -39,18 +37,14 @@ static void find_stop_ids(struct nj_generator *generator)
 static enum nj_status pay_for_logits(struct nj_generator *generator, struct nj_error *err)
 {
     struct nj_model *model = generator->setting.model;
-    uint64_t bytes = 0;
-    if (!nj_multiply_u64(generator->max_sequences, nj_model_n_vocabulary(model), &bytes) ||
-        !nj_multiply_u64(bytes, sizeof(float), &bytes)) {
-        return nj_fail(err, NJ_E_BUDGET, "logits of %u sequences: too many bytes to count",
-                       generator->max_sequences);
-    }
+    uint64_t row_bytes = nj_model_n_vocabulary(model) * sizeof(float);
+    uint64_t bytes = generator->max_sequences * row_bytes; /* below 2^32 times 2^31 */
     enum nj_status status = nj_byte_budget_take(nj_model_budget(model), bytes, err);
     if (status != NJ_OK) {
         return nj_prefix(err, status, "logits of %u sequences", generator->max_sequences);
     }
     generator->logits_bytes = bytes;
-    generator->logits = malloc(bytes);
+    generator->logits = calloc(generator->max_sequences, row_bytes);
     return generator->logits != NULL
                ? NJ_OK
                : nj_fail(err, NJ_E_MEMORY, "logits of %u sequences: out of memory",
@@ -60,6 +54,7 @@ static enum nj_status pay_for_logits(struct nj_generator *generator, struct nj_e
 static enum nj_status take_buffers(struct nj_generator *generator, struct nj_error *err)
 {
     uint32_t n = generator->max_sequences;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is meant */
     generator->sequences = calloc(n, sizeof *generator->sequences);
     generator->shares = calloc(n, sizeof *generator->shares);
     generator->rows = calloc(generator->limits.max_rows, sizeof *generator->rows);
@@ -191,9 +186,9 @@ void nj_generator_remove(struct nj_generator *generator, struct nj_sequence *seq
 {
     for (uint32_t i = 0; i < generator->n_sequences; i++) {
         if (generator->sequences[i] == sequence) {
-            uint32_t n_behind = generator->n_sequences - i - 1;
-            memmove(&generator->sequences[i], &generator->sequences[i + 1],
-                    n_behind * sizeof *generator->sequences);
+            for (uint32_t k = i + 1; k < generator->n_sequences; k++) {
+                generator->sequences[k - 1] = generator->sequences[k];
+            }
             generator->n_sequences--;
             nj_sequence_destroy(sequence);
             return;

@@ -40,7 +40,7 @@ static enum nj_status finish_text(struct nj_text_buffer *text, struct nj_utf8_de
     enum nj_status status = append_text(text, decoder, held, err);
     if (status == NJ_OK) {
         status = nj_vector_reserve(&text->data, &text->capacity_bytes, 1,
-                                   text->length_bytes + NJ_UTF8_DECODER_ROOM(0), err);
+                                   text->length_bytes + NJ_UTF8_DECODER_ROOM((size_t)0), err);
     }
     if (status == NJ_OK) {
         text->length_bytes += nj_utf8_decoder_finish(decoder, text->data + text->length_bytes);

@@ -14,7 +14,10 @@ enum nj_status nj_stop_matcher_init(struct nj_stop_matcher *matcher,
     }
     size_t longest = 0;
     matcher->strings = calloc(n_strings, sizeof *matcher->strings);
-    for (size_t i = 0; matcher->strings != NULL && i < n_strings; i++) {
+    if (matcher->strings == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "keep %zu stop strings: out of memory", n_strings);
+    }
+    for (size_t i = 0; i < n_strings; i++) {
         size_t length = strings[i].length_bytes;
         char *copy = malloc(length + 1);
         if (copy == NULL) {

@@ -21,21 +21,20 @@ static void close_reader(struct line_reader *reader)
 }
 
 /* Copies one result line, and a newline, to the file. */
-static enum nj_status copy_line(struct line_reader *reader, const struct nj_ledger_item *item,
+static enum nj_status copy_line(struct line_reader *reader, uint64_t offset, uint32_t n_bytes,
                                 struct nj_pending_file *file, struct nj_error *err)
 {
-    enum nj_status status = nj_vector_reserve(&reader->line, &reader->capacity_bytes, 1,
-                                              (size_t)item->line_bytes + 1, err);
+    enum nj_status status =
+        nj_vector_reserve(&reader->line, &reader->capacity_bytes, 1, (size_t)n_bytes + 1, err);
     if (status == NJ_OK) {
-        status = nj_file_read_exactly(reader->fs, reader->fd, reader->line, item->line_bytes,
-                                      item->line_offset, "results.log", err);
+        status = nj_file_read_exactly(reader->fs, reader->fd, reader->line, n_bytes, offset,
+                                      "results.log", err);
     }
     if (status != NJ_OK) {
         return status;
     }
-    reader->line[item->line_bytes] = '\n';
-    struct nj_bytes bytes = {.data = reader->line,
-                             .length_bytes = (size_t)item->line_bytes + 1};
+    reader->line[n_bytes] = '\n';
+    struct nj_bytes bytes = {.data = reader->line, .length_bytes = (size_t)n_bytes + 1};
     return nj_pending_file_append(file, bytes, err);
 }
 
@@ -52,9 +51,10 @@ static enum nj_status export_in_order(struct line_reader *reader, int directory_
         return status;
     }
     for (uint64_t i = 0; i < ledger->n_items && status == NJ_OK; i++) {
-        uint8_t state = ledger->items[i].state;
-        if (state == NJ_ITEM_FAILED || (state == NJ_ITEM_OK && selection == ALL_ITEMS)) {
-            status = copy_line(reader, &ledger->items[i], &file, err);
+        const struct nj_ledger_item *item = &ledger->items[i];
+        if (item->state == NJ_ITEM_FAILED ||
+            (item->state == NJ_ITEM_OK && selection == ALL_ITEMS)) {
+            status = copy_line(reader, item->line_offset, item->line_bytes, &file, err);
         }
     }
     if (status != NJ_OK) {
@@ -85,51 +85,55 @@ enum nj_status nj_export_results(const struct nj_file_system *fs, int directory_
     return status;
 }
 
+struct line_place {
+    uint64_t offset;
+    uint32_t n_bytes;
+};
+
 static int compare_places(const void *a, const void *b)
 {
-    const struct nj_ledger_item *first = *(const struct nj_ledger_item *const *)a;
-    const struct nj_ledger_item *second = *(const struct nj_ledger_item *const *)b;
-    return (first->line_offset > second->line_offset) -
-           (first->line_offset < second->line_offset);
+    uint64_t first = ((const struct line_place *)a)->offset;
+    uint64_t second = ((const struct line_place *)b)->offset;
+    return (first > second) - (first < second);
 }
 
-/* Items done, in the order in which they were. Caller frees `*order`. */
+/* The lines of items done, in the order in which they were. Caller frees `*places`. */
 static enum nj_status completion_order(const struct nj_ledger *ledger,
-                                       const struct nj_ledger_item ***order, size_t *n_done,
+                                       struct line_place **places, size_t *n_places,
                                        struct nj_error *err)
 {
     size_t n = 0;
-    const struct nj_ledger_item **items =
-        calloc(ledger->n_ok + ledger->n_failed + 1, sizeof *items);
-    if (items == NULL) {
+    struct line_place *found = calloc(ledger->n_ok + ledger->n_failed + 1, sizeof *found);
+    if (found == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "order finished items: out of memory");
     }
     for (uint64_t i = 0; i < ledger->n_items; i++) {
-        if (ledger->items[i].state != NJ_ITEM_OPEN) {
-            items[n++] = &ledger->items[i];
+        const struct nj_ledger_item *item = &ledger->items[i];
+        if (item->state != NJ_ITEM_OPEN) {
+            found[n++] = (struct line_place){item->line_offset, item->line_bytes};
         }
     }
-    qsort(items, n, sizeof *items, compare_places);
-    *order = items;
-    *n_done = n;
+    qsort(found, n, sizeof *found, compare_places);
+    *places = found;
+    *n_places = n;
     return NJ_OK;
 }
 
 static enum nj_status rewrite_live(struct line_reader *reader, int directory_fd,
                                    const struct nj_ledger *ledger, struct nj_error *err)
 {
-    const struct nj_ledger_item **order = NULL;
-    size_t n_done = 0;
+    struct line_place *places = NULL;
+    size_t n_places = 0;
     struct nj_pending_file file;
-    enum nj_status status = completion_order(ledger, &order, &n_done, err);
+    enum nj_status status = completion_order(ledger, &places, &n_places, err);
     if (status == NJ_OK) {
         status = nj_pending_file_begin(&file, reader->fs, directory_fd, "live.jsonl", err);
     }
     if (status != NJ_OK) {
         goto out;
     }
-    for (size_t i = 0; i < n_done && status == NJ_OK; i++) {
-        status = copy_line(reader, order[i], &file, err);
+    for (size_t i = 0; i < n_places && status == NJ_OK; i++) {
+        status = copy_line(reader, places[i].offset, places[i].n_bytes, &file, err);
     }
     if (status == NJ_OK) {
         status = nj_pending_file_commit(&file, NULL, err);
@@ -137,7 +141,7 @@ static enum nj_status rewrite_live(struct line_reader *reader, int directory_fd,
         nj_pending_file_abandon(&file);
     }
 out:
-    free(order);
+    free(places);
     return status;
 }
 

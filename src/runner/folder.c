@@ -27,7 +27,8 @@ enum nj_status nj_run_folder_open(struct nj_run_folder *folder, const struct nj_
     }
     enum nj_status status = nj_file_open_directory(fs, path, true, &folder->directory_fd, err);
     if (status != NJ_OK) {
-        return nj_prefix(err, status, "run folder");
+        enum nj_status reason = status == NJ_E_NOT_FOUND ? NJ_E_STORAGE : status;
+        return nj_prefix(err, reason, "run folder");
     }
     status = nj_file_lock(fs, folder->directory_fd, "run.lock", &folder->lock_fd, err);
     if (status != NJ_OK) {

@@ -30,7 +30,7 @@ struct nj_history {
 void nj_history_deinit(struct nj_history *history);
 
 /* A nj_record_visit over journal.log; the context is the history. */
-enum nj_status nj_history_visit(void *history, const struct nj_record *record,
+enum nj_status nj_history_visit(void *context, const struct nj_record *record,
                                 struct nj_error *err);
 
 bool nj_history_is_finished(const struct nj_history *history);

@@ -9,9 +9,14 @@ static bool digests_equal(const struct nj_digest *a, const struct nj_digest *b)
     return memcmp(a->bytes, b->bytes, NJ_DIGEST_BYTES) == 0;
 }
 
+/* By their bits: that is what decides results. */
 static bool floats_equal(float a, float b)
 {
-    return memcmp(&a, &b, sizeof a) == 0;
+    uint32_t a_bits = 0;
+    uint32_t b_bits = 0;
+    memcpy(&a_bits, &a, sizeof a);
+    memcpy(&b_bits, &b, sizeof b);
+    return a_bits == b_bits;
 }
 
 bool nj_run_identity_equal(const struct nj_run_identity *a, const struct nj_run_identity *b)

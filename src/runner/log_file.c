@@ -93,8 +93,10 @@ static enum nj_status recover(struct nj_log_file *file, const struct nj_log_file
                               const struct nj_record_log_scan *scan, struct nj_error *err)
 {
     uint64_t keep = scan->valid_bytes; /* 0 when the header itself does not verify */
-    struct nj_bytes tail = {.data = found->bytes.data + keep,
-                            .length_bytes = found->bytes.length_bytes - keep};
+    struct nj_bytes tail = {.length_bytes = found->bytes.length_bytes - keep};
+    if (tail.length_bytes > 0) {
+        tail.data = found->bytes.data + keep;
+    }
     if (scan->end != NJ_LOG_END_CLEAN && tail.length_bytes > 0) {
         enum nj_status status = quarantine(place, tail, keep, err);
         if (status != NJ_OK) {

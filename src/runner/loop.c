@@ -122,6 +122,9 @@ static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
     uint64_t began_ns = loop->clock.monotonic_ns(loop->clock.context);
     enum nj_status status =
         nj_generator_step(loop->supply.generator, loop->events, &n_events, err);
+    if (status == NJ_E_IO) {
+        status = NJ_E_WEIGHTS; /* all that a sweep reads are weights */
+    }
     if (status == NJ_OK) {
         status = nj_checkpoint_tokens(loop->checkpoint, loop->events, n_events, err);
     }

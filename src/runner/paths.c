@@ -65,8 +65,10 @@ static void write_folder_name(struct nj_text job_name, char *name, size_t name_b
     size_t length = 0;
     for (size_t i = 0; i < job_name.length_bytes && length + 1 < name_bytes; i++) {
         char c = job_name.data[i];
-        bool is_kept = is_plain(c) && (length > 0 || c != '.');
-        name[length++] = is_kept ? c : '-';
+        if (!is_plain(c) || (length == 0 && c == '.')) {
+            c = '-';
+        }
+        name[length++] = c;
     }
     name[length] = '\0';
 }

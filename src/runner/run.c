@@ -280,7 +280,7 @@ static enum nj_status open_model(struct run *run, struct nj_error *err)
     enum nj_status status =
         nj_model_open_through(run->environment->fs, &options, &run->model, err);
     if (status != NJ_OK) {
-        return status;
+        return status == NJ_E_IO ? NJ_E_WEIGHTS : status;
     }
     char hex[NJ_DIGEST_HEX_BYTES];
     nj_digest_to_hex(&run->info.fingerprint, hex);
@@ -383,13 +383,14 @@ static enum nj_status finish(struct run *run, struct nj_error *err)
 
 static enum nj_status stop(struct run *run, struct nj_error *err)
 {
+    uint64_t n_done = run->ledger.n_ok + run->ledger.n_failed;
     enum nj_status status = write_turn(run, NJ_JOURNAL_STOPPED, err);
     tell(run, NJ_EVENT_RUN_PAUSED);
-    return status == NJ_OK
-               ? nj_fail(err, NJ_E_STOPPED, "stopped: %llu of %llu items done",
-                         (unsigned long long)(run->ledger.n_ok + run->ledger.n_failed),
-                         (unsigned long long)run->ledger.n_items)
-               : status;
+    if (status != NJ_OK) {
+        return status;
+    }
+    return nj_fail(err, NJ_E_STOPPED, "stopped: %llu of %llu items done",
+                   (unsigned long long)n_done, (unsigned long long)run->ledger.n_items);
 }
 
 static enum nj_status work(struct run *run, struct nj_error *err)
