@@ -79,7 +79,7 @@ attempt=1
 while :; do
     killed=$out/killed-$attempt
     if run_and_kill "$killed"; then
-        echo "killed when $done_items of $n_items items were done"
+        echo "killed when the journal had $done_items of $n_items items as done"
         "$nightjar" run "$job" --out "$killed" --batch 4 2>"$out/resumed.log" || {
             cat "$out/resumed.log" >&2
             exit 1
