@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "job/item_seed.h"
+#include "job/matrix.h"
 #include "job/row_reader.h"
 #include "job/sampling_keys.h"
 #include "job/source_text.h"
@@ -22,6 +24,9 @@ struct nj_item_iterator {
     struct nj_row row;
     bool has_row;
     uint32_t next_prompt; /* for the present row */
+    size_t next_cell;     /* for the present prompt */
+    uint64_t next_repeat; /* for the present cell */
+    uint64_t n_repeats;
     uint64_t next_index;
 };
 
@@ -110,6 +115,9 @@ static enum nj_status check_names(struct nj_item_iterator *iterator,
                              .index_text = nj_text_from("0"),
                              .id_text = nj_text_from("0"),
                              .arena = &iterator->arena};
+    if (!nj_matrix_variables(&spec->matrix, 0, &iterator->arena, &scope.matrix)) {
+        return nj_arena_fail(&iterator->arena, "check variables", err);
+    }
     for (size_t i = 0; i < spec->n_prompts; i++) {
         scope.prompt =
             (struct nj_variable_list){iterator->prompts[i].vars, iterator->prompts[i].n_vars};
@@ -148,6 +156,7 @@ static enum nj_status open_iterator(const struct nj_job_spec *spec,
     }
     opened->spec = spec;
     opened->job_seed = job_seed;
+    opened->n_repeats = spec->repeat;
     enum nj_status status = prepare(opened, fs, diagnostics, err);
     if (status != NJ_OK) {
         nj_item_iterator_close(opened);
@@ -236,6 +245,9 @@ static void begin_scope(struct rendering *rendering, uint64_t index)
                           .index_text = {text, (size_t)length},
                           .row_place = has_rows ? &iterator->row.place : NULL,
                           .arena = rendering->arena};
+    rendering->out_of_memory |=
+        !nj_matrix_variables(&iterator->spec->matrix, iterator->next_cell, rendering->arena,
+                             &rendering->scope.matrix);
 }
 
 static void render_names(struct rendering *rendering, struct nj_item *item)
@@ -293,41 +305,74 @@ static void render_bare_prompt(struct rendering *rendering, struct nj_item *item
                 row == NULL ? "" : row->file, row == NULL ? 0 : row->line);
 }
 
+/* A copy of the prompt's sampling that belongs to the item. */
+static struct nj_sampling *own_sampling(struct rendering *rendering, struct nj_item *item)
+{
+    struct nj_sampling *own = take(rendering, 1, sizeof *own);
+    if (own != NULL) {
+        *own = *item->sampling;
+        item->sampling = own;
+    }
+    return own;
+}
+
+static bool sets_sampling(const struct nj_variable_list *columns)
+{
+    for (size_t i = 0; i < columns->n_items; i++) {
+        if (nj_sampling_column_key(columns->items[i].name).data != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The prompt's, then what the row says, then what the matrix says. */
 static void choose_sampling(struct rendering *rendering, struct nj_item *item)
 {
-    const struct nj_row *row = &rendering->iterator->row;
+    const struct nj_item_iterator *iterator = rendering->iterator;
+    const struct nj_row *row = &iterator->row;
+    const struct nj_matrix *matrix = &iterator->spec->matrix;
     /* The spec's own, which lives longer than the iterator. */
-    item->sampling = &rendering->iterator->spec->prompts[item->prompt_index].sampling;
-    struct nj_sampling *own = NULL;
+    item->sampling = &iterator->spec->prompts[item->prompt_index].sampling;
+    if (!sets_sampling(&row->columns) && !nj_matrix_has_settings(matrix)) {
+        return;
+    }
+    struct nj_sampling *own = own_sampling(rendering, item);
     struct nj_schema schema = {.arena = rendering->arena,
                                .diagnostics = rendering->diagnostics};
-    for (size_t i = 0; i < row->columns.n_items; i++) {
-        const struct nj_variable *column = &row->columns.items[i];
-        if (nj_sampling_column_key(column->name).data == NULL) {
-            continue;
-        }
-        if (own == NULL && (own = take(rendering, 1, sizeof *own)) == NULL) {
-            return;
-        }
-        if (item->sampling != own) {
-            *own = *item->sampling;
-            item->sampling = own;
-        }
-        nj_sampling_set_from_column(&schema, column, row->place, own);
+    for (size_t i = 0; own != NULL && i < row->columns.n_items; i++) {
+        nj_sampling_set_from_column(&schema, &row->columns.items[i], row->place, own);
+    }
+    if (own != NULL) {
+        nj_matrix_set_sampling(matrix, iterator->next_cell, &schema, own);
     }
     rendering->out_of_memory |= schema.out_of_memory;
 }
 
+/* A written seed is used as it is, so that one prompt can be reproduced alone; only repeats
+ * must differ from each other. */
 static enum nj_status choose_seed(const struct nj_item_iterator *iterator, struct nj_item *item,
                                   struct nj_error *err)
 {
     if (item->sampling->has_seed) {
-        item->seed = item->sampling->seed;
+        item->seed = item->sampling->seed + item->repeat_index;
         return NJ_OK;
     }
     struct nj_item_identity identity = {.prompt_index = item->prompt_index,
-                                        .row_index = item->row_index};
+                                        .row_index = item->row_index,
+                                        .cell_index = item->matrix_index,
+                                        .repeat_index = item->repeat_index};
     return nj_item_seed(iterator->job_seed, &identity, &item->seed, err);
+}
+
+static struct nj_text choose_model(const struct rendering *rendering)
+{
+    const struct nj_item_iterator *iterator = rendering->iterator;
+    struct nj_text model = nj_matrix_model(&iterator->spec->matrix, iterator->next_cell);
+    if (model.length_bytes == 0) {
+        model = rendering->prompt->model;
+    }
+    return model.length_bytes == 0 ? iterator->spec->model : model;
 }
 
 static void render_content(struct rendering *rendering, struct nj_item *item)
@@ -353,7 +398,12 @@ static enum nj_status render_item(struct nj_item_iterator *iterator, struct nj_a
                                   .diagnostics = diagnostics};
     *item = (struct nj_item){.index = iterator->next_index,
                              .prompt_index = iterator->next_prompt,
-                             .row_index = iterator->row.index};
+                             .row_index = iterator->row.index,
+                             .repeat_index = iterator->next_repeat,
+                             .model = choose_model(&rendering)};
+    if (iterator->spec->matrix.n_cells > 0) {
+        item->matrix_index = iterator->spec->matrix.indices[iterator->next_cell];
+    }
     begin_scope(&rendering, item->index);
     render_names(&rendering, item);
     render_content(&rendering, item);
@@ -365,14 +415,23 @@ static enum nj_status render_item(struct nj_item_iterator *iterator, struct nj_a
     return choose_seed(iterator, item, err);
 }
 
+/* Counts one digit of rows, prompts, cells and repeats, repeats fastest. */
 static void move_on(struct nj_item_iterator *iterator)
 {
     iterator->next_index++;
-    iterator->next_prompt++;
-    if (iterator->next_prompt == iterator->spec->n_prompts) {
-        iterator->next_prompt = 0;
-        iterator->has_row = false;
+    if (++iterator->next_repeat < iterator->n_repeats) {
+        return;
     }
+    iterator->next_repeat = 0;
+    if (++iterator->next_cell < iterator->spec->matrix.n_cells) {
+        return;
+    }
+    iterator->next_cell = 0;
+    if (++iterator->next_prompt < iterator->spec->n_prompts) {
+        return;
+    }
+    iterator->next_prompt = 0;
+    iterator->has_row = false;
 }
 
 /* The window and arena of a row live only until the next row; items may live longer. */
@@ -398,8 +457,9 @@ static enum nj_status next_item(struct nj_item_iterator *iterator, struct nj_are
                                 struct nj_diagnostics *diagnostics, struct nj_item *item,
                                 bool *has_item, struct nj_error *err)
 {
-    *has_item = true;
-    if (!iterator->has_row) {
+    uint64_t limit = iterator->spec->item_limit;
+    *has_item = limit == 0 || iterator->next_index < limit;
+    if (*has_item && !iterator->has_row) {
         enum nj_row_outcome outcome = NJ_ROW_NONE;
         enum nj_status status =
             nj_row_reader_next(iterator->reader, diagnostics, &iterator->row, &outcome, err);
@@ -408,6 +468,9 @@ static enum nj_status next_item(struct nj_item_iterator *iterator, struct nj_are
             return status;
         }
         iterator->has_row = true;
+    }
+    if (!*has_item) {
+        return NJ_OK;
     }
     enum nj_status status = render_item(iterator, arena, diagnostics, item, err);
     if (status == NJ_OK) {
@@ -454,11 +517,13 @@ static enum nj_status check_rows(struct nj_item_iterator *iterator,
     return status;
 }
 
+/* Repeats differ in nothing that could be wrong, so one of each is looked at. */
 static enum nj_status check_each(struct nj_item_iterator *iterator,
                                  struct nj_diagnostics *diagnostics, struct nj_error *err)
 {
     bool has_item = true;
     enum nj_status status = NJ_OK;
+    iterator->n_repeats = 1;
     while (status == NJ_OK && has_item) {
         struct nj_arena arena = {0};
         struct nj_item item;
@@ -466,6 +531,19 @@ static enum nj_status check_each(struct nj_item_iterator *iterator,
         nj_arena_deinit(&arena);
     }
     return status;
+}
+
+/* False when there are too many to count. */
+static bool count_items(const struct nj_item_iterator *iterator, uint64_t *n_items)
+{
+    uint64_t limit = iterator->spec->item_limit;
+    bool fits = nj_multiply_u64(iterator->next_index, iterator->spec->repeat, n_items) &&
+                *n_items <= INT64_MAX;
+    if (limit > 0 && (!fits || *n_items > limit)) {
+        *n_items = limit;
+        fits = true;
+    }
+    return fits;
 }
 
 enum nj_status nj_items_check(const struct nj_job_spec *spec, const struct nj_file_system *fs,
@@ -481,10 +559,15 @@ enum nj_status nj_items_check(const struct nj_job_spec *spec, const struct nj_fi
     assert(iterator != NULL);
     status = diagnostics->n_errors > n_errors ? check_rows(iterator, diagnostics, err)
                                               : check_each(iterator, diagnostics, err);
-    uint64_t n_found = iterator->next_index;
+    uint64_t n_found = 0;
+    bool is_countable = count_items(iterator, &n_found);
     nj_item_iterator_close(iterator);
     if (status != NJ_OK) {
         return status;
+    }
+    if (!is_countable) {
+        return nj_fail(err, NJ_E_INPUT, "%s: the job has more than 2^63 items",
+                       spec->source_path);
     }
     if (n_found == 0 && diagnostics->n_errors == 0) {
         nj_diagnose(diagnostics, NJ_SEVERITY_WARNING, spec->rows.place, NULL,

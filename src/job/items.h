@@ -31,6 +31,7 @@ struct nj_item {
     uint64_t matrix_index;   /* cell of the matrix; 0 without one */
     uint64_t repeat_index;   /* 0 without `repeat` */
     uint64_t seed;           /* resolved: as written, or derived */
+    struct nj_text model;    /* as written; empty when the file names none */
     struct nj_text filename; /* from `output.filename`; empty without */
     bool uses_chat;
     struct nj_text prompt;            /* when !uses_chat and no ids */

@@ -291,6 +291,10 @@ static void read_draft(struct nj_schema *schema, const struct nj_prompt_defaults
     if (draft->chat != NULL) {
         (void)nj_expect_boolean(schema, draft->chat, &prompt->uses_chat);
     }
+    if (draft->model != NULL) {
+        prompt->model_place = draft->model->value->place;
+        (void)nj_expect_filled_text(schema, draft->model, &prompt->model);
+    }
     read_forms(schema, draft, prompt);
     check_one_form(schema, draft, prompt->place);
     check_frame(schema, defaults, draft, prompt);
@@ -328,12 +332,13 @@ KEEP(system)
 KEEP(vars)
 KEEP(sampling)
 KEEP(chat)
+KEEP(model)
 
 static const struct nj_key_rule entry_rules[] = {
-    {"id", keep_id},     {"prompt", keep_prompt},     {"messages", keep_messages},
-    {"ids", keep_ids},   {"file", keep_file},         {"system", keep_system},
-    {"vars", keep_vars}, {"sampling", keep_sampling}, {"chat", keep_chat},
-    {"model", NULL},
+    {"id", keep_id},       {"prompt", keep_prompt},     {"messages", keep_messages},
+    {"ids", keep_ids},     {"file", keep_file},         {"system", keep_system},
+    {"vars", keep_vars},   {"sampling", keep_sampling}, {"chat", keep_chat},
+    {"model", keep_model},
 };
 
 static const struct nj_key_table entry_keys = {.within = "prompts",

@@ -9,7 +9,7 @@
  * the key is absent. */
 struct nj_prompt_draft {
     const struct nj_node_pair *id, *prompt, *messages, *ids, *file;
-    const struct nj_node_pair *system, *vars, *sampling, *chat;
+    const struct nj_node_pair *system, *vars, *sampling, *chat, *model;
 };
 
 /* What the job says for all its prompts. */

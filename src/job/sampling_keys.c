@@ -1,5 +1,6 @@
 #include "job/sampling_keys.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,6 +294,15 @@ struct nj_text nj_sampling_column_key(struct nj_text column)
         return (struct nj_text){0};
     }
     return (struct nj_text){column.data + length, column.length_bytes - length};
+}
+
+void nj_sampling_set(struct nj_schema *schema, const struct nj_node_pair *pair,
+                     struct nj_sampling *sampling)
+{
+    const struct nj_key_rule *rule =
+        nj_key_table_find(&nj_sampling_keys, nj_sampling_column_key(pair->key->text));
+    assert(rule != NULL);
+    rule->read(schema, pair, sampling);
 }
 
 /* A cell is one text, so what needs a map has no place in it. */

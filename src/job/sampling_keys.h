@@ -14,6 +14,10 @@ extern const struct nj_key_table nj_sampling_keys;
  */
 void nj_sampling_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 
+/* Sets the key that the pair's key names as `sampling.KEY`, which must exist. */
+void nj_sampling_set(struct nj_schema *schema, const struct nj_node_pair *pair,
+                     struct nj_sampling *sampling);
+
 /* The key that a column `sampling.temperature` sets; empty for other columns. */
 struct nj_text nj_sampling_column_key(struct nj_text column);
 

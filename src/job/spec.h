@@ -91,6 +91,8 @@ struct nj_prompt_template {
     bool has_prompt;
     struct nj_text prompt; /* empty when it is in `prompt_path` */
     struct nj_template prompt_compiled;
+    struct nj_text model; /* its own; empty: the job's */
+    struct nj_place model_place;
     const char *prompt_path; /* read when the items are opened; NULL: none */
     struct nj_place prompt_path_place;
     const struct nj_message_template *messages;
@@ -118,6 +120,35 @@ struct nj_row_source {
     const size_t *inline_counts;
     const struct nj_place *inline_places;
     size_t n_inline_rows;
+};
+
+struct nj_node; /* job/yaml_tree.h */
+
+enum nj_axis_kind { NJ_AXIS_VARIABLE, NJ_AXIS_MODEL, NJ_AXIS_SAMPLING };
+
+/* One name of the matrix and its values, those that only `include` has behind the others. */
+struct nj_matrix_axis {
+    enum nj_axis_kind kind;
+    bool is_variable;          /* all values are texts, so that templates can name it */
+    const struct nj_node *key; /* its text is a variable, `model` or `sampling.KEY` */
+    const struct nj_node **values;
+    size_t n_values;
+};
+
+/* Read by job/matrix. */
+struct nj_matrix {
+    const struct nj_matrix_axis *axes;
+    size_t n_axes;
+    const uint32_t *choices; /* (n_cells, n_axes): which value */
+    const uint32_t *indices; /* of each cell in the whole product, excluded ones counted;
+                              * included ones behind */
+    size_t n_cells;          /* 0: the job has no matrix */
+};
+
+/* A model that is named in the file. */
+struct nj_job_model {
+    struct nj_text path;
+    struct nj_place place;
 };
 
 /* How much a job may do. 0: no limit. */
@@ -167,9 +198,11 @@ struct nj_job_spec {
     struct nj_text description;
     const struct nj_text *tags;
     size_t n_tags;
-    const char *source_path;    /* the YAML file */
-    struct nj_text model;       /* as written; empty when absent */
-    struct nj_text id_template; /* empty: none */
+    const char *source_path;           /* the YAML file */
+    struct nj_text model;              /* as written; empty when absent */
+    const struct nj_job_model *models; /* every model that a prompt would use, each once */
+    size_t n_models;                   /* 0: the file names none */
+    struct nj_text id_template;        /* empty: none */
     struct nj_template id_compiled;
     struct nj_place id_place;
     const struct nj_variable *vars; /* sorted by name */
@@ -177,6 +210,9 @@ struct nj_job_spec {
     const struct nj_prompt_template *prompts;
     size_t n_prompts;
     struct nj_row_source rows;
+    struct nj_matrix matrix;
+    uint64_t repeat;     /* each item so many times; at least 1 */
+    uint64_t item_limit; /* only the first so many items; 0: all */
     enum nj_job_thinking thinking;
     bool has_latent_norm_eps;
     double latent_norm_eps;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "job/matrix.h"
 #include "job/output_keys.h"
 #include "job/prompt_keys.h"
 #include "job/rows_keys.h"
@@ -11,7 +12,10 @@
 #include "job/variables.h"
 #include "job/yaml_tree.h"
 
-enum { NAME_LIMIT_BYTES = 100 }; /* leaves room for suffixes in a folder name */
+enum {
+    NAME_LIMIT_BYTES = 100, /* leaves room for suffixes in a folder name */
+    REPEAT_LIMIT = 1000000
+};
 
 /* The file as read so far. What depends on other keys is kept until all are known. */
 struct job_draft {
@@ -19,6 +23,7 @@ struct job_draft {
     struct nj_prompt_defaults defaults;
     struct nj_prompt_draft single;
     const struct nj_node_pair *version;
+    const struct nj_node_pair *model;
     const struct nj_node_pair *prompts;
     const struct nj_node_pair *thinking;
 };
@@ -99,9 +104,22 @@ static void read_tags(struct nj_schema *schema, const struct nj_node_pair *pair,
     draft->spec->n_tags = n_tags;
 }
 
+static void read_matrix(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
+{
+    struct job_draft *draft = target;
+    nj_matrix_read(schema, pair, &draft->spec->matrix);
+}
+
+static void read_repeat(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
+{
+    struct job_draft *draft = target;
+    (void)nj_expect_unsigned(schema, pair, 1, REPEAT_LIMIT, &draft->spec->repeat);
+}
+
 static void read_model(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct job_draft *draft = target;
+    draft->model = pair;
     (void)nj_expect_filled_text(schema, pair, &draft->spec->model);
 }
 
@@ -235,8 +253,8 @@ static const struct nj_key_rule job_rules[] = {
     {"thinking", read_thinking},
     {"latent_norm_eps", read_latent_norm_eps},
     {"output", read_output},
-    {"matrix", NULL},
-    {"repeat", NULL},
+    {"matrix", read_matrix},
+    {"repeat", read_repeat},
     {"schedule", NULL},
     {"power", NULL},
     {"budget", read_budget},
@@ -386,6 +404,10 @@ static void check_variables(struct nj_schema *schema, const struct nj_job_spec *
                                  .id_text = nj_text_from("0"),
                                  .row_place = row_place,
                                  .arena = schema->arena};
+        if (!nj_matrix_variables(&spec->matrix, 0, schema->arena, &scope.matrix)) {
+            schema->out_of_memory = true;
+            return;
+        }
         nj_scope_check(&scope, spec, prompt, schema->diagnostics);
         schema->out_of_memory |= scope.out_of_memory;
     }
@@ -407,6 +429,54 @@ static void check_all_variables(struct nj_schema *schema, const struct nj_job_sp
     }
 }
 
+/* --- which models are used --- */
+
+static void add_model(struct nj_job_model *models, size_t *n_models, struct nj_text path,
+                      struct nj_place place)
+{
+    for (size_t i = 0; i < *n_models; i++) {
+        if (nj_text_equal(models[i].path, path)) {
+            return;
+        }
+    }
+    if (path.length_bytes > 0) {
+        models[(*n_models)++] = (struct nj_job_model){path, place};
+    }
+}
+
+static const struct nj_matrix_axis *model_axis(const struct nj_matrix *matrix)
+{
+    for (size_t i = 0; i < matrix->n_axes; i++) {
+        if (matrix->axes[i].kind == NJ_AXIS_MODEL) {
+            return &matrix->axes[i];
+        }
+    }
+    return NULL;
+}
+
+/* A matrix over models wins over all else; a prompt's own over the job's. */
+static void list_models(struct nj_schema *schema, const struct job_draft *draft)
+{
+    struct nj_job_spec *spec = draft->spec;
+    const struct nj_matrix_axis *axis = model_axis(&spec->matrix);
+    size_t most = axis != NULL ? axis->n_values : spec->n_prompts;
+    struct nj_job_model *models = nj_schema_take(schema, most, sizeof models[0]);
+    for (size_t i = 0; models != NULL && i < most; i++) {
+        if (axis != NULL) {
+            add_model(models, &spec->n_models, axis->values[i]->text, axis->values[i]->place);
+        } else if (spec->prompts[i].model.length_bytes > 0) {
+            add_model(models, &spec->n_models, spec->prompts[i].model,
+                      spec->prompts[i].model_place);
+        } else if (draft->model != NULL) {
+            add_model(models, &spec->n_models, spec->model, draft->model->value->place);
+        }
+    }
+    spec->models = models;
+    if (spec->n_models == 1) {
+        spec->model = models[0].path;
+    }
+}
+
 static void read_job(struct nj_schema *schema, const struct nj_node *root,
                      struct nj_job_spec *spec)
 {
@@ -414,12 +484,15 @@ static void read_job(struct nj_schema *schema, const struct nj_node *root,
     draft.defaults.sampling = nj_sampling_default();
     draft.defaults.uses_chat = true;
     spec->output_formats = NJ_OUTPUT_JSONL;
+    spec->repeat = 1;
     nj_schema_read_map(schema, root, &job_keys, &draft);
     check_version(schema, &draft, root);
     choose_name(schema, spec, nj_node_get(root, "name") != NULL);
     read_all_prompts(schema, &draft, root);
     check_thinking(schema, &draft);
     check_all_variables(schema, spec);
+    list_models(schema, &draft);
+    spec->item_limit = spec->budget.max_items;
 }
 
 static bool is_job(struct nj_schema *schema, const struct nj_node *root)

@@ -51,7 +51,10 @@ static const struct nj_variable *find_in(struct nj_variable_list list, struct nj
 static const struct nj_variable *find_variable(const struct nj_scope *scope,
                                                struct nj_text name)
 {
-    const struct nj_variable *found = find_in(scope->row, name);
+    const struct nj_variable *found = find_in(scope->matrix, name);
+    if (found == NULL) {
+        found = find_in(scope->row, name);
+    }
     if (found == NULL) {
         found = find_in(scope->prompt, name);
     }
@@ -163,8 +166,8 @@ static struct nj_variable_list *least(struct nj_variable_list *lists, size_t n_l
 
 struct nj_variable *nj_scope_flatten(struct nj_scope *scope, size_t *n_variables)
 {
-    struct nj_variable_list lists[] = {scope->row, scope->prompt, scope->job};
-    size_t most = lists[0].n_items + lists[1].n_items + lists[2].n_items;
+    struct nj_variable_list lists[] = {scope->matrix, scope->row, scope->prompt, scope->job};
+    size_t most = lists[0].n_items + lists[1].n_items + lists[2].n_items + lists[3].n_items;
     struct nj_variable *all = nj_arena_take_array(scope->arena, most, sizeof all[0]);
     if (all == NULL) {
         scope->out_of_memory = true;

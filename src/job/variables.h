@@ -1,5 +1,5 @@
-/* What a name in {{braces}} stands for: the row's column, else the prompt's variable, else the
- * job's, else a built-in. */
+/* What a name in {{braces}} stands for: the matrix's value, else the row's column, else the
+ * prompt's variable, else the job's, else a built-in. */
 #ifndef NJ_JOB_VARIABLES_H
 #define NJ_JOB_VARIABLES_H
 
@@ -24,7 +24,7 @@ struct nj_variable_list {
 
 /* Built-ins without data are unknown, as `_id` is inside the id itself. */
 struct nj_scope {
-    struct nj_variable_list row, prompt, job;
+    struct nj_variable_list matrix, row, prompt, job;
     struct nj_text index_text;        /* {{_index}} */
     struct nj_text id_text;           /* {{_id}} */
     const struct nj_place *row_place; /* named in complaints; NULL when it adds nothing */

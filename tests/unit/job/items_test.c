@@ -6,67 +6,9 @@
 #include "job/item_seed.h"
 #include "support/failing_malloc.h"
 #include "support/faulty_files.h"
-#include "unit/job/reading.h"
-#include "unit/job/rows_on_disk.h"
+#include "unit/job/job_on_disk.h"
 
 enum { TEXT_BYTES = 8192 };
-
-/* A job file in the test's folder, read and open for iterating. */
-struct job {
-    struct reading reading;
-    struct nj_item_iterator *iterator;
-    struct nj_arena arena; /* of the items */
-};
-
-static void read_job(struct job *job, const char *text)
-{
-    char path[256];
-    *job = (struct job){.iterator = NULL};
-    (void)snprintf(path, sizeof path, "%s", path_in_folder("job.yaml"));
-    read_bytes_as(&job->reading, path, text, strlen(text));
-    CHECK_TEXT(job->reading.complaints, "");
-}
-
-static bool open_job(struct job *job, const char *text)
-{
-    read_job(job, text);
-    enum nj_status status =
-        job->reading.spec == NULL
-            ? NJ_E_INPUT
-            : nj_item_iterator_open(job->reading.spec, nj_file_system_real(), 7, &job->iterator,
-                                    &job->reading.error);
-    if (status != NJ_OK) {
-        test_fail(__FILE__, __LINE__, "%s", job->reading.error.text);
-    }
-    return status == NJ_OK;
-}
-
-static void close_job(struct job *job)
-{
-    nj_item_iterator_close(job->iterator);
-    nj_arena_deinit(&job->arena);
-    close_reading(&job->reading);
-}
-
-/* The next item; CHECKs that there is one. */
-static struct nj_item next(struct job *job)
-{
-    struct nj_item item = {0};
-    bool has_item = false;
-    CHECK_EQ(nj_item_iterator_next(job->iterator, &job->arena, &item, &has_item,
-                                   &job->reading.error),
-             NJ_OK);
-    CHECK(has_item);
-    return item;
-}
-
-static void check_end(struct job *job)
-{
-    struct nj_item item = {0};
-    bool has_item = true;
-    CHECK_EQ(nj_item_iterator_next(job->iterator, &job->arena, &item, &has_item, NULL), NJ_OK);
-    CHECK(!has_item);
-}
 
 static void check_id_and_last_message(const struct nj_item *item, const char *id,
                                       const char *content)
@@ -118,7 +60,7 @@ static void one_prompt_without_rows_is_one_item(void)
     struct job job;
     REQUIRE(open_job(&job, "nightjar: 1\nprompt: Hello\n"));
 
-    struct nj_item item = next(&job);
+    struct nj_item item = next_item(&job);
 
     check_id_and_last_message(&item, "0", "Hello");
     CHECK(item.uses_chat);
@@ -139,7 +81,7 @@ static void rows_are_outermost_and_prompts_inside_them(void)
     static const char *const contents[] = {"1 a", "2 a", "1 b", "2 b"};
 
     for (unsigned i = 0; i < 4; i++) {
-        struct nj_item item = next(&job);
+        struct nj_item item = next_item(&job);
         check_id_and_last_message(&item, ids[i], contents[i]);
         CHECK_EQ(item.index, i);
         CHECK_EQ(item.prompt_index, i % 2);
@@ -156,7 +98,7 @@ static void a_column_wins_over_the_prompts_variable_and_that_over_the_jobs(void)
                            "  - {prompt: \"{{a}} {{b}} {{c}}\", vars: {b: prompt, c: prompt}}\n"
                            "rows: [{c: row, e: row}]\n"));
 
-    struct nj_item item = next(&job);
+    struct nj_item item = next_item(&job);
 
     check_id_and_last_message(&item, "0", "job prompt row");
     CHECK_EQ(item.n_vars, 5);
@@ -176,8 +118,8 @@ static void the_id_template_wins_and_built_ins_are_known(void)
     REQUIRE(open_job(&job, "nightjar: 1\nid: \"{{k}}-{{_index}}\"\nrows: rows.csv\n"
                            "prompts: [{id: unused, prompt: \"{{_id}} {{ _index }}\"}]\n"));
 
-    struct nj_item first = next(&job);
-    struct nj_item second = next(&job);
+    struct nj_item first = next_item(&job);
+    struct nj_item second = next_item(&job);
 
     check_id_and_last_message(&first, "x-0", "x-0 0");
     check_id_and_last_message(&second, "x-1", "x-1 1");
@@ -190,7 +132,7 @@ static void values_of_rows_are_never_expanded_again(void)
     write_file("rows.csv", "k,l\n{{l}},{{{{\n", 15);
     REQUIRE(open_job(&job, "nightjar: 1\nrows: rows.csv\nprompt: \"{{k}} {{l}} {{{{\"\n"));
 
-    struct nj_item item = next(&job);
+    struct nj_item item = next_item(&job);
 
     check_id_and_last_message(&item, "0", "{{l}} {{{{ {{");
     close_job(&job);
@@ -205,7 +147,7 @@ static void dotted_paths_lead_into_jsonl_objects(void)
     REQUIRE(open_job(&job, "nightjar: 1\nrows: rows.jsonl\n"
                            "prompt: \"{{u.n}} {{u.c.d}} {{u.o}} {{u.o.a}} {{v.w}} {{s}}\"\n"));
 
-    struct nj_item item = next(&job);
+    struct nj_item item = next_item(&job);
 
     check_id_and_last_message(&item, "0", "1.50 \xC3\xA9 {\"a\":[1,2]} [1,2] exact {\"n\":1}");
     close_job(&job);
@@ -218,8 +160,8 @@ static void the_system_text_comes_first(void)
                            "  - a\n  - messages: [{role: user, content: b}, {role: assistant, "
                            "content: c}, {role: user, content: \"{{m}}\"}]\n"));
 
-    struct nj_item first = next(&job);
-    struct nj_item second = next(&job);
+    struct nj_item first = next_item(&job);
+    struct nj_item second = next_item(&job);
 
     CHECK_EQ(first.n_messages, 2);
     CHECK_EQ(first.messages[0].role, NJ_JOB_ROLE_SYSTEM);
@@ -237,8 +179,8 @@ static void ids_and_bare_prompts_have_no_messages(void)
     REQUIRE(
         open_job(&job, "nightjar: 1\nprompts: [{ids: [5, 6]}, {prompt: x, chat: false}]\n"));
 
-    struct nj_item ids = next(&job);
-    struct nj_item bare = next(&job);
+    struct nj_item ids = next_item(&job);
+    struct nj_item bare = next_item(&job);
 
     CHECK(!ids.uses_chat && ids.n_messages == 0 && ids.n_ids == 2 && ids.ids[1] == 6);
     CHECK(!bare.uses_chat && bare.n_messages == 0 && bare.n_ids == 0);
@@ -255,8 +197,8 @@ static void seeds_are_as_written_or_derived_from_the_identity(void)
                      "  - {prompt: y, sampling: {seed: 99}}\n  - x\n"));
 
     for (uint64_t row = 1; row <= 2; row++) {
-        struct nj_item written = next(&job);
-        struct nj_item derived = next(&job);
+        struct nj_item written = next_item(&job);
+        struct nj_item derived = next_item(&job);
         struct nj_item_identity identity = {.prompt_index = 1, .row_index = row};
         uint64_t wanted = 0;
         CHECK_EQ(nj_item_seed(7, &identity, &wanted, NULL), NJ_OK);
@@ -278,8 +220,8 @@ static void sampling_columns_override_for_their_row_only(void)
     REQUIRE(open_job(&job, "nightjar: 1\nrows: rows.csv\nprompt: \"{{k}}\"\n"
                            "sampling: {temperature: 0.5, top_k: 3}\n"));
 
-    struct nj_item first = next(&job);
-    struct nj_item second = next(&job);
+    struct nj_item first = next_item(&job);
+    struct nj_item second = next_item(&job);
 
     CHECK_NEAR(first.sampling->temperature, 0.25, 0);
     CHECK_EQ(first.sampling->top_k, 3);
@@ -298,8 +240,8 @@ static void items_live_as_long_as_their_arena(void)
     write_file("rows.csv", "k\nfirst\nsecond\n", 15);
     REQUIRE(open_job(&job, "nightjar: 1\nrows: rows.csv\nprompt: \"{{k}}\"\n"));
 
-    struct nj_item first = next(&job);
-    (void)next(&job);
+    struct nj_item first = next_item(&job);
+    (void)next_item(&job);
     check_end(&job);
     nj_item_iterator_close(job.iterator);
     job.iterator = NULL;
@@ -319,7 +261,7 @@ static void a_prompt_may_stand_in_a_file_of_its_own(void)
                "Dear {{name}},\n",
                18);
     REQUIRE(open_job(&job, "nightjar: 1\nprompts: [{file: letter.txt}]\nvars: {name: Ada}\n"));
-    struct nj_item item = next(&job);
+    struct nj_item item = next_item(&job);
     check_id_and_last_message(&item, "0", "Dear Ada,\n");
     close_job(&job);
 
@@ -371,7 +313,7 @@ static void a_bad_row_is_an_error_with_its_place_while_iterating(void)
     write_file("rows.csv", "a\nx\ny,z\nw\n", 10);
     REQUIRE(open_job(&job, "nightjar: 1\nrows: rows.csv\nprompt: \"{{a}}\"\n"));
 
-    (void)next(&job);
+    (void)next_item(&job);
     CHECK_EQ(
         nj_item_iterator_next(job.iterator, &job.arena, &item, &has_item, &job.reading.error),
         NJ_E_INPUT);
