@@ -41,17 +41,15 @@ static uint32_t n_rows_of(const struct nj_routing *routing, uint32_t expert)
 }
 
 void nj_experts_want(const struct nj_weights *weights, const struct nj_moe_weights *moe,
-                     const struct nj_dims *dims, const struct nj_routing *routing,
-                     struct nj_stream *stream)
+                     const struct nj_routing *routing, struct nj_stream *stream)
 {
-    for (uint32_t expert = 0; expert < dims->n_experts; expert++) {
-        if (n_rows_of(routing, expert) > 0) {
-            nj_weights_want_expert(weights, stream, &moe->experts[expert]);
-        }
+    for (uint32_t i = 0; i < routing->n_active; i++) {
+        nj_weights_want_expert(weights, stream, &moe->experts[routing->active[i]]);
     }
 }
 
-/* A few experts with rising ids. Their pairs are the group positions from `first_position`. */
+/* A few experts. The pairs of the i-th are those from first_pair[i] on in the wave's buffers,
+ * whatever their group positions. */
 struct wave {
     const struct nj_compute *compute;
     const struct nj_moe_weights *moe;
@@ -59,27 +57,27 @@ struct wave {
     const struct nj_routing *routing;
     const struct buffers *buffers;
     uint32_t experts[NJ_EXPERTS_PER_WAVE];
+    uint32_t first_pair[NJ_EXPERTS_PER_WAVE];
     uint32_t n_experts;
-    uint32_t first_position;
-    uint32_t n_positions;
+    uint32_t n_pairs;
     struct nj_tile gate[NJ_EXPERTS_PER_WAVE];
     struct nj_tile up[NJ_EXPERTS_PER_WAVE];
     struct nj_tile down[NJ_EXPERTS_PER_WAVE];
 };
 
-/* Fills the wave from expert `next` on; returns the expert after its last one. */
+/* Fills the wave with active experts from the list's place `next` on; returns the place after
+ * its last one. */
 static uint32_t gather_wave(struct wave *wave, uint32_t next)
 {
     const struct nj_routing *routing = wave->routing;
     wave->n_experts = 0;
-    wave->first_position = routing->first[next];
-    while (next < wave->dims->n_experts && wave->n_experts < NJ_EXPERTS_PER_WAVE) {
-        if (n_rows_of(routing, next) > 0) {
-            wave->experts[wave->n_experts++] = next;
-        }
-        next++;
+    wave->n_pairs = 0;
+    while (next < routing->n_active && wave->n_experts < NJ_EXPERTS_PER_WAVE) {
+        uint32_t expert = routing->active[next++];
+        wave->experts[wave->n_experts] = expert;
+        wave->first_pair[wave->n_experts++] = wave->n_pairs;
+        wave->n_pairs += n_rows_of(routing, expert);
     }
-    wave->n_positions = routing->first[next] - wave->first_position;
     return next;
 }
 
@@ -131,26 +129,29 @@ static enum nj_status pin_wave(struct wave *wave, struct nj_error *err)
 static void gather_inputs(const struct wave *wave, const float *z)
 {
     size_t width = wave->dims->n_latent;
-    const uint32_t *rows = wave->routing->rows + wave->first_position;
-    for (uint32_t i = 0; i < wave->n_positions; i++) {
-        memcpy(wave->buffers->inputs + i * width, z + rows[i] * width, width * sizeof *z);
+    const struct nj_routing *routing = wave->routing;
+    float *input = wave->buffers->inputs;
+    for (uint32_t i = 0; i < wave->n_experts; i++) {
+        uint32_t expert = wave->experts[i];
+        for (uint32_t p = routing->first[expert]; p < routing->first[expert + 1]; p++) {
+            memcpy(input, z + routing->rows[p] * width, width * sizeof *z);
+            input += width;
+        }
     }
 }
 
-/* `tile` on the rows of the wave's i-th expert; x and y begin at the wave's first pair. */
+/* `tile` on the rows of the wave's i-th expert: x begins at the wave's first pair, y at the
+ * expert's own. */
 static struct nj_product product_of(const struct wave *wave, uint32_t i,
                                     const struct nj_tile *tile, const float *x, float *y)
 {
-    uint32_t expert = wave->experts[i];
-    size_t first = wave->routing->first[expert] - wave->first_position;
     size_t n_inputs = tile->matrix.n_inputs;
-    size_t n_outputs = tile->matrix.n_outputs;
     return (struct nj_product){.matrix = tile->matrix,
-                               .x = x + first * n_inputs,
+                               .x = x + wave->first_pair[i] * n_inputs,
                                .x_stride = n_inputs,
-                               .y = y + first * n_outputs,
-                               .y_stride = n_outputs,
-                               .n_rows = n_rows_of(wave->routing, expert)};
+                               .y = y,
+                               .y_stride = tile->matrix.n_outputs,
+                               .n_rows = n_rows_of(wave->routing, wave->experts[i])};
 }
 
 static void run_wave(const struct wave *wave, const float *z, float *outputs)
@@ -161,17 +162,18 @@ static void run_wave(const struct wave *wave, const float *z, float *outputs)
     uint32_t n_products = 0;
     gather_inputs(wave, z);
     for (uint32_t i = 0; i < wave->n_experts; i++) {
+        size_t first = (size_t)wave->first_pair[i] * dims->n_expert;
         products[n_products++] =
-            product_of(wave, i, &wave->gate[i], buffers->inputs, buffers->gate);
+            product_of(wave, i, &wave->gate[i], buffers->inputs, buffers->gate + first);
         products[n_products++] =
-            product_of(wave, i, &wave->up[i], buffers->inputs, buffers->up);
+            product_of(wave, i, &wave->up[i], buffers->inputs, buffers->up + first);
     }
     nj_compute_products(wave->compute, products, n_products);
-    nj_activate_rows(wave->compute, dims, buffers->gate, buffers->up, wave->n_positions,
+    nj_activate_rows(wave->compute, dims, buffers->gate, buffers->up, wave->n_pairs,
                      dims->n_expert);
-    float *wave_outputs = outputs + (size_t)wave->first_position * dims->n_latent;
     for (uint32_t i = 0; i < wave->n_experts; i++) {
-        products[i] = product_of(wave, i, &wave->down[i], buffers->gate, wave_outputs);
+        size_t first = (size_t)wave->routing->first[wave->experts[i]] * dims->n_latent;
+        products[i] = product_of(wave, i, &wave->down[i], buffers->gate, outputs + first);
     }
     nj_compute_products(wave->compute, products, wave->n_experts);
 }
@@ -186,9 +188,9 @@ enum nj_status nj_experts_run(const struct nj_compute *compute,
     struct wave wave = {
         .compute = compute, .moe = moe, .dims = dims, .routing = routing, .buffers = &buffers};
     uint32_t next = 0;
-    while (next < dims->n_experts) {
+    while (next < routing->n_active) {
         next = gather_wave(&wave, next);
-        assert(wave.n_positions <= most_pairs(dims, n_rows));
+        assert(wave.n_pairs <= most_pairs(dims, n_rows));
         enum nj_status status = pin_wave(&wave, err);
         if (status != NJ_OK) {
             return status;

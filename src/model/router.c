@@ -18,6 +18,7 @@ struct nj_routing nj_routing_lay_out(struct nj_workspace *workspace, const struc
         .positions = nj_workspace_take(workspace, n_pairs, sizeof(uint32_t)),
         .rows = nj_workspace_take(workspace, n_pairs, sizeof(uint32_t)),
         .first = nj_workspace_take(workspace, (uint64_t)dims->n_experts + 1, sizeof(uint32_t)),
+        .active = nj_workspace_take(workspace, dims->n_experts, sizeof(uint32_t)),
         .scores = nj_workspace_rows(workspace, n_rows, dims->n_experts),
         .biased = nj_workspace_rows(workspace, n_rows, dims->n_experts),
         .best = nj_workspace_take(workspace, n_pairs, sizeof(struct nj_ranked)),
@@ -164,6 +165,16 @@ static void group_pairs(const struct nj_dims *dims, uint32_t n_rows, struct nj_r
     routing->first[0] = 0;
 }
 
+static void list_active(const struct nj_dims *dims, struct nj_routing *routing)
+{
+    routing->n_active = 0;
+    for (uint32_t expert = 0; expert < dims->n_experts; expert++) {
+        if (routing->first[expert + 1] > routing->first[expert]) {
+            routing->active[routing->n_active++] = expert;
+        }
+    }
+}
+
 enum nj_status nj_router_choose(const struct nj_compute *compute,
                                 const struct nj_moe_weights *weights,
                                 const struct nj_dims *dims, const float *x, uint32_t n_rows,
@@ -177,5 +188,6 @@ enum nj_status nj_router_choose(const struct nj_compute *compute,
     struct choice choice = {dims, weights, routing};
     nj_compute_spread(compute, n_rows, 32 * (uint64_t)dims->n_experts, choose_range, &choice);
     group_pairs(dims, n_rows, routing);
+    list_active(dims, routing);
     return NJ_OK;
 }

@@ -25,6 +25,8 @@ struct nj_routing {
     uint32_t *positions; /* (n_rows, n_chosen): group position of the pair */
     uint32_t *rows;      /* (n_rows * n_chosen): row of a group position */
     uint32_t *first;     /* (n_experts + 1) */
+    uint32_t *active;    /* (n_experts): those that have rows, in the order they will run */
+    uint32_t n_active;
     /* Work of the choice. */
     float *scores;            /* (n_rows, n_experts) */
     float *biased;            /* (n_rows, n_experts) */
@@ -41,7 +43,7 @@ void nj_router_choose_row(const struct nj_dims *dims, const float *scores,
                           const float *correction_bias, float *biased, struct nj_ranked *best,
                           struct nj_ranked *groups, uint32_t *experts, float *weights);
 
-/* Fills `routing` for x (n_rows, hidden). */
+/* Fills `routing` for x (n_rows, hidden); the active experts rise. */
 enum nj_status nj_router_choose(const struct nj_compute *compute,
                                 const struct nj_moe_weights *weights,
                                 const struct nj_dims *dims, const float *x, uint32_t n_rows,

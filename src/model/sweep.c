@@ -257,6 +257,14 @@ static void report_routing(const struct walk *walk, uint32_t layer,
     }
 }
 
+static void arrange_experts(const struct walk *walk, uint32_t layer, struct nj_routing *routing)
+{
+    const struct nj_sweep_hooks *hooks = walk->hooks;
+    if (hooks->arrange_experts != NULL) {
+        hooks->arrange_experts(hooks->context, layer, routing->active, routing->n_active);
+    }
+}
+
 /* Experts may work in a latent of their own width; the router and the shared expert never do.
  */
 static enum nj_status enter_latent(const struct walk *walk,
@@ -308,7 +316,8 @@ static enum nj_status run_routed(struct walk *walk, uint32_t layer, struct moe_b
         return status;
     }
     report_routing(walk, layer, &buffers->routing);
-    nj_experts_want(&model->weights, weights, dims, &buffers->routing, model->stream);
+    arrange_experts(walk, layer, &buffers->routing);
+    nj_experts_want(&model->weights, weights, &buffers->routing, model->stream);
     want_layer(walk, layer + 1);
     const float *z = NULL;
     status = enter_latent(walk, weights, buffers->z, &z, err);

@@ -162,6 +162,40 @@ static void records_too_small_for_what_must_stay_together_are_refused(void)
     CHECK(model == NULL);
 }
 
+/* Turns the list round and counts the lists that did not come rising. */
+static void reverse_experts(void *context, uint32_t layer, uint32_t *experts,
+                            uint32_t n_experts)
+{
+    uint32_t *n_unsorted = context;
+    (void)layer;
+    for (uint32_t i = 1; i < n_experts; i++) {
+        *n_unsorted += experts[i] <= experts[i - 1];
+    }
+    for (uint32_t i = 0; i < n_experts / 2; i++) {
+        uint32_t other = experts[n_experts - 1 - i];
+        experts[n_experts - 1 - i] = experts[i];
+        experts[i] = other;
+    }
+}
+
+static void the_order_in_which_experts_run_changes_no_bit(void)
+{
+    struct nj_model *model = open_model(t5_directory(), "auto", 1);
+    struct nj_state *state = make_state(model);
+    struct nj_row rows[MOST_ROWS];
+    struct nj_error error;
+    uint32_t n_unsorted = 0;
+    struct nj_sweep_hooks hooks = {.context = &n_unsorted, .arrange_experts = reverse_experts};
+    uint32_t n_rows = add_rows(rows, 0, state, N_TOKENS);
+
+    REQUIRE_OK(nj_sweep_run(model, rows, n_rows, &hooks, logits, &error), &error);
+
+    CHECK_EQ(n_unsorted, 0);
+    check_equals_reference(0, N_TOKENS);
+    nj_state_destroy(state);
+    nj_model_close(model);
+}
+
 static void company_changes_no_bit(void)
 {
     struct nj_model *model = open_model(t5_directory(), "auto", 2);
@@ -326,7 +360,10 @@ static void hooks_see_every_layer_and_every_choice(void)
     struct nj_model *model = open_model(t5_directory(), "auto", 1);
     struct nj_state *state = make_state(model);
     struct seen seen = {.stop_after = 100};
-    struct nj_sweep_hooks hooks = {&seen, see_layer, see_routing, stop_when_told};
+    struct nj_sweep_hooks hooks = {.context = &seen,
+                                   .on_layer_final = see_layer,
+                                   .on_routing = see_routing,
+                                   .should_stop = stop_when_told};
     struct nj_row rows[MOST_ROWS];
     struct nj_error error;
     (void)add_rows(rows, 0, state, 4);
@@ -346,7 +383,8 @@ static void a_sweep_that_is_broken_off_leaves_its_states_broken(void)
     struct nj_state *state = make_state(model);
     struct nj_state *other = make_state(model);
     struct seen seen = {.stop_after = 2};
-    struct nj_sweep_hooks hooks = {&seen, see_layer, NULL, stop_when_told};
+    struct nj_sweep_hooks hooks = {
+        .context = &seen, .on_layer_final = see_layer, .should_stop = stop_when_told};
     struct nj_row rows[MOST_ROWS];
     struct nj_error error;
     (void)add_rows(rows, 0, state, 4);
@@ -420,6 +458,7 @@ int main(void)
     RUN(threads_and_instruction_set_change_no_bit);
     RUN(small_records_change_no_bit);
     RUN(records_too_small_for_what_must_stay_together_are_refused);
+    RUN(the_order_in_which_experts_run_changes_no_bit);
     RUN(company_changes_no_bit);
     RUN(a_fork_goes_on_as_its_origin_would);
     RUN(a_reset_state_starts_over);
