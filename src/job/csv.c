@@ -373,6 +373,18 @@ static bool fill_columns(struct nj_csv *csv, const struct nj_text *values,
     return true;
 }
 
+void nj_csv_tell(const struct nj_csv *csv, uint64_t *offset, uint32_t *line)
+{
+    *offset = nj_row_input_offset(csv->input);
+    *line = csv->input->line;
+}
+
+void nj_csv_seek(struct nj_csv *csv, uint64_t offset, uint32_t line, size_t length_bytes)
+{
+    csv->row_bytes = 0;
+    nj_row_input_seek(csv->input, offset, line, length_bytes);
+}
+
 enum nj_status nj_csv_next(struct nj_csv *csv, bool wants_values, struct nj_arena *row_arena,
                            struct nj_diagnostics *diagnostics, struct nj_row *row,
                            enum nj_row_outcome *outcome, struct nj_error *err)

@@ -23,6 +23,12 @@ enum nj_status nj_csv_begin(struct nj_csv *csv, struct nj_row_input *input,
                             struct nj_diagnostics *diagnostics, bool *is_usable,
                             struct nj_error *err);
 
+/* Where the row begins that the last call found. */
+void nj_csv_tell(const struct nj_csv *csv, uint64_t *offset, uint32_t *line);
+
+/* The next call reads the row of `length_bytes` that begins there. */
+void nj_csv_seek(struct nj_csv *csv, uint64_t offset, uint32_t line, size_t length_bytes);
+
 /* The next row's columns, in `row_arena` and the window. `wants_values` false passes the row
  * without looking into it. */
 enum nj_status nj_csv_next(struct nj_csv *csv, bool wants_values, struct nj_arena *row_arena,

@@ -198,6 +198,18 @@ static bool read_row(struct members *members, struct nj_row *row)
     return check_unique(members);
 }
 
+void nj_jsonl_tell(const struct nj_jsonl *jsonl, uint64_t *offset, uint32_t *line)
+{
+    *offset = nj_row_input_offset(jsonl->input);
+    *line = jsonl->input->line;
+}
+
+void nj_jsonl_seek(struct nj_jsonl *jsonl, uint64_t offset, uint32_t line, size_t length_bytes)
+{
+    jsonl->row_bytes = 0;
+    nj_row_input_seek(jsonl->input, offset, line, length_bytes);
+}
+
 enum nj_status nj_jsonl_next(struct nj_jsonl *jsonl, bool wants_values,
                              struct nj_arena *row_arena, struct nj_diagnostics *diagnostics,
                              struct nj_row *row, enum nj_row_outcome *outcome,

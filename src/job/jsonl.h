@@ -13,6 +13,12 @@ struct nj_jsonl {
 
 void nj_jsonl_begin(struct nj_jsonl *jsonl, struct nj_row_input *input);
 
+/* Where the row begins that the last call found. */
+void nj_jsonl_tell(const struct nj_jsonl *jsonl, uint64_t *offset, uint32_t *line);
+
+/* The next call reads the row of `length_bytes` that begins there. */
+void nj_jsonl_seek(struct nj_jsonl *jsonl, uint64_t offset, uint32_t line, size_t length_bytes);
+
 /* The next row's columns, in `row_arena` and the window: texts decoded, numbers as written,
  * lists and objects compact. Blank lines are passed. `wants_values` false passes the row
  * without looking into it. */

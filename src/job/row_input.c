@@ -73,11 +73,15 @@ enum nj_status nj_row_input_more(struct nj_row_input *input, bool *is_full,
     if (status != NJ_OK) {
         return status;
     }
+    size_t n_wanted = input->capacity_bytes - input->end;
+    if (input->piece_bytes > 0 && input->piece_bytes < n_wanted) {
+        n_wanted = input->piece_bytes;
+    }
+    input->piece_bytes = 0;
     ssize_t n_read = 0;
     do {
-        n_read =
-            input->fs->read_at(input->fs->context, input->fd, input->data + input->end,
-                               input->capacity_bytes - input->end, (off_t)input->file_offset);
+        n_read = input->fs->read_at(input->fs->context, input->fd, input->data + input->end,
+                                    n_wanted, (off_t)input->file_offset);
     } while (n_read < 0 && errno == EINTR);
     if (n_read < 0) {
         return nj_fail(err, NJ_E_IO, "read %s: %s", input->path, strerror(errno));
@@ -94,6 +98,22 @@ void nj_row_input_take(struct nj_row_input *input, size_t length_bytes)
         input->line += input->data[input->begin + i] == '\n' ? 1u : 0u;
     }
     input->begin += length_bytes;
+}
+
+uint64_t nj_row_input_offset(const struct nj_row_input *input)
+{
+    return input->file_offset - (input->end - input->begin);
+}
+
+void nj_row_input_seek(struct nj_row_input *input, uint64_t offset, uint32_t line,
+                       size_t length_bytes)
+{
+    input->begin = 0;
+    input->end = 0;
+    input->file_offset = offset;
+    input->is_at_end = false;
+    input->line = line;
+    input->piece_bytes = length_bytes;
 }
 
 struct nj_place nj_row_input_place(const struct nj_row_input *input, size_t offset)

@@ -24,6 +24,7 @@ struct nj_row_input {
     size_t begin, end, capacity_bytes;
     uint64_t file_offset; /* of data[end] */
     bool is_at_end;       /* nothing follows data[end] */
+    size_t piece_bytes;   /* the next read takes at most so many; 0: what there is room for */
     uint32_t line;
 };
 
@@ -42,6 +43,14 @@ enum nj_status nj_row_input_more(struct nj_row_input *input, bool *is_full,
 
 /* Moves the window's begin forward. Its bytes stay where they are until more are read. */
 void nj_row_input_take(struct nj_row_input *input, size_t length_bytes);
+
+/* Where in the file the window begins. */
+uint64_t nj_row_input_offset(const struct nj_row_input *input);
+
+/* Empties the window and goes on reading at `offset`, which begins a row of `length_bytes` in
+ * `line`. */
+void nj_row_input_seek(struct nj_row_input *input, uint64_t offset, uint32_t line,
+                       size_t length_bytes);
 
 /* The place of a byte in the window: lines end in LF, columns count characters. */
 struct nj_place nj_row_input_place(const struct nj_row_input *input, size_t offset);

@@ -2,9 +2,21 @@
 
 #include <stdlib.h>
 
+#include "base/random.h"
+#include "base/vector.h"
 #include "job/csv.h"
 #include "job/jsonl.h"
 #include "job/row_input.h"
+
+enum { SHUFFLE_PURPOSE = 1 }; /* of the draw; sampling uses 0 */
+
+/* Where a row stands, so that rows can be read in any order. */
+struct row_start {
+    uint64_t offset;
+    uint32_t length_bytes;
+    uint32_t line;
+    uint32_t index;
+};
 
 struct nj_row_reader {
     const struct nj_row_source *source;
@@ -12,6 +24,8 @@ struct nj_row_reader {
     struct nj_csv csv;
     struct nj_jsonl jsonl;
     struct nj_arena row_arena; /* of the current row */
+    struct row_start *order;   /* of shuffled rows; else NULL */
+    size_t n_order, order_capacity;
     uint64_t next_index;
     uint64_t n_given;
     bool is_at_end;
@@ -62,26 +76,6 @@ static enum nj_status begin(struct nj_row_reader *reader, const struct nj_file_s
     return status;
 }
 
-enum nj_status nj_row_reader_open(const struct nj_row_source *source,
-                                  const struct nj_file_system *fs, struct nj_arena *arena,
-                                  struct nj_diagnostics *diagnostics,
-                                  struct nj_row_reader **reader, struct nj_error *err)
-{
-    struct nj_row_reader *opened = calloc(1, sizeof *opened);
-    if (opened == NULL) {
-        return nj_fail(err, NJ_E_MEMORY, "open the rows: out of memory");
-    }
-    opened->source = source;
-    opened->input.fd = -1;
-    enum nj_status status = begin(opened, fs, arena, diagnostics, err);
-    if (status != NJ_OK) {
-        nj_row_reader_close(opened);
-        return status;
-    }
-    *reader = opened;
-    return NJ_OK;
-}
-
 void nj_row_reader_close(struct nj_row_reader *reader)
 {
     if (reader == NULL) {
@@ -89,6 +83,7 @@ void nj_row_reader_close(struct nj_row_reader *reader)
     }
     nj_row_input_deinit(&reader->input);
     nj_arena_deinit(&reader->row_arena);
+    free(reader->order);
     free(reader);
 }
 
@@ -133,12 +128,144 @@ static enum nj_status next_of_format(struct nj_row_reader *reader, bool wants_va
     return NJ_OK;
 }
 
+/* --- rows in another order --- */
+
+static void tell(const struct nj_row_reader *reader, struct row_start *start)
+{
+    if (is_table(reader->source)) {
+        nj_csv_tell(&reader->csv, &start->offset, &start->line);
+    } else {
+        nj_jsonl_tell(&reader->jsonl, &start->offset, &start->line);
+    }
+}
+
+static void seek(struct nj_row_reader *reader, const struct row_start *start)
+{
+    if (is_table(reader->source)) {
+        nj_csv_seek(&reader->csv, start->offset, start->line, start->length_bytes);
+    } else {
+        nj_jsonl_seek(&reader->jsonl, start->offset, start->line, start->length_bytes);
+    }
+}
+
+static enum nj_status add_start(struct nj_row_reader *reader, struct nj_error *err)
+{
+    if (reader->n_order == UINT32_MAX) {
+        return nj_fail(err, NJ_E_INPUT, "shuffle the rows of %s: more than 2^32 rows",
+                       reader->source->path);
+    }
+    enum nj_status status =
+        nj_vector_reserve(&reader->order, &reader->order_capacity, sizeof reader->order[0],
+                          reader->n_order + 1, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    struct row_start *start = &reader->order[reader->n_order];
+    *start = (struct row_start){.index = (uint32_t)reader->n_order};
+    tell(reader, start);
+    if (reader->n_order > 0) { /* blank lines between them are counted, and passed again */
+        struct row_start *before = &reader->order[reader->n_order - 1];
+        uint64_t length = start->offset - before->offset;
+        before->length_bytes = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length;
+    }
+    reader->n_order++;
+    return NJ_OK;
+}
+
+static enum nj_status find_starts(struct nj_row_reader *reader,
+                                  struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    for (;;) {
+        struct nj_row row;
+        enum nj_row_outcome outcome = NJ_ROW_NONE;
+        enum nj_status status = next_of_format(reader, false, diagnostics, &row, &outcome, err);
+        if (status != NJ_OK || outcome == NJ_ROW_NONE) {
+            return status;
+        }
+        status = add_start(reader, err);
+        if (status != NJ_OK) {
+            return status;
+        }
+    }
+}
+
+/* Fisher and Yates, from the back. */
+static void shuffle(struct nj_row_reader *reader)
+{
+    uint64_t seed = reader->source->shuffle_seed;
+    for (size_t i = reader->n_order; i-- > 1;) {
+        double draw = nj_draw_uniform(seed, 0, i, SHUFFLE_PURPOSE);
+        size_t other = (size_t)(draw * (double)(i + 1)); /* below i + 1: draws are below 1 */
+        struct row_start kept = reader->order[i];
+        reader->order[i] = reader->order[other];
+        reader->order[other] = kept;
+    }
+}
+
+/* Reads the file once for where its rows begin; after complaints there is no order. */
+static enum nj_status find_order(struct nj_row_reader *reader,
+                                 struct nj_diagnostics *diagnostics, struct nj_error *err)
+{
+    size_t n_errors = diagnostics->n_errors;
+    enum nj_status status = find_starts(reader, diagnostics, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    reader->is_at_end = diagnostics->n_errors > n_errors || reader->n_order == 0;
+    shuffle(reader);
+    return NJ_OK;
+}
+
+enum nj_status nj_row_reader_open(const struct nj_row_source *source,
+                                  const struct nj_file_system *fs, struct nj_arena *arena,
+                                  struct nj_diagnostics *diagnostics,
+                                  struct nj_row_reader **reader, struct nj_error *err)
+{
+    struct nj_row_reader *opened = calloc(1, sizeof *opened);
+    if (opened == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "open the rows: out of memory");
+    }
+    opened->source = source;
+    opened->input.fd = -1;
+    enum nj_status status = begin(opened, fs, arena, diagnostics, err);
+    if (status == NJ_OK && source->has_shuffle_seed && !opened->is_at_end) {
+        status = find_order(opened, diagnostics, err);
+    }
+    if (status != NJ_OK) {
+        nj_row_reader_close(opened);
+        return status;
+    }
+    *reader = opened;
+    return NJ_OK;
+}
+
+static enum nj_status next_shuffled(struct nj_row_reader *reader,
+                                    struct nj_diagnostics *diagnostics, struct nj_row *row,
+                                    enum nj_row_outcome *outcome, struct nj_error *err)
+{
+    const struct nj_row_source *source = reader->source;
+    uint64_t position = source->offset + reader->n_given;
+    *outcome = NJ_ROW_NONE;
+    if (reader->is_at_end || position >= reader->n_order ||
+        (source->limit > 0 && reader->n_given == source->limit)) {
+        return NJ_OK;
+    }
+    const struct row_start *start = &reader->order[position];
+    seek(reader, start);
+    *row = (struct nj_row){.index = start->index};
+    reader->n_given++;
+    return next_of_format(reader, true, diagnostics, row, outcome, err);
+}
+
 /* Rows before the offset are counted and not judged. */
 enum nj_status nj_row_reader_next(struct nj_row_reader *reader,
                                   struct nj_diagnostics *diagnostics, struct nj_row *row,
                                   enum nj_row_outcome *outcome, struct nj_error *err)
 {
     const struct nj_row_source *source = reader->source;
+    if (source->has_shuffle_seed) {
+        return next_shuffled(reader, diagnostics, row, outcome, err);
+    }
     *outcome = NJ_ROW_NONE;
     bool limit_reached = source->limit > 0 && reader->n_given == source->limit;
     while (!reader->is_at_end && !limit_reached) {

@@ -111,9 +111,17 @@ static void read_offset(struct nj_schema *schema, const struct nj_node_pair *pai
     (void)nj_expect_unsigned(schema, pair, 0, INT64_MAX, &draft->source->offset);
 }
 
+static void read_shuffle_seed(struct nj_schema *schema, const struct nj_node_pair *pair,
+                              void *target)
+{
+    struct nj_row_source *source = ((struct file_draft *)target)->source;
+    source->has_shuffle_seed =
+        nj_expect_unsigned(schema, pair, 0, UINT64_MAX, &source->shuffle_seed);
+}
+
 static const struct nj_key_rule rules[] = {
     {"file", read_file},   {"format", read_format}, {"delimiter", read_delimiter},
-    {"limit", read_limit}, {"offset", read_offset}, {"shuffle_seed", NULL},
+    {"limit", read_limit}, {"offset", read_offset}, {"shuffle_seed", read_shuffle_seed},
 };
 
 static const struct nj_key_table keys = {

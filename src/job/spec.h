@@ -115,7 +115,9 @@ struct nj_row_source {
     const char *path;      /* absolute or relative to the process; as resolved */
     struct nj_place place; /* of the `rows` key */
     char delimiter;
-    uint64_t offset, limit;                       /* limit 0: all */
+    uint64_t offset, limit; /* limit 0: all */
+    bool has_shuffle_seed;  /* rows are drawn in another order before offset and limit */
+    uint64_t shuffle_seed;
     const struct nj_variable *const *inline_rows; /* NJ_ROWS_INLINE; each sorted by name */
     const size_t *inline_counts;
     const struct nj_place *inline_places;

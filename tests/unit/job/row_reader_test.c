@@ -352,6 +352,7 @@ static void running_out_of_memory_anywhere_is_reported(void)
     for (size_t i = 0; i < 2; i++) {
         write_file("rows", contents[i], strlen(contents[i]));
         struct nj_row_source source = source_of(formats[i]);
+        source.has_shuffle_seed = i == 1;
         bool failed = true;
         for (unsigned long n = 1; failed; n++) {
             struct rows rows;
@@ -361,6 +362,89 @@ static void running_out_of_memory_anywhere_is_reported(void)
             CHECK_EQ(rows.status, failed ? NJ_E_MEMORY : NJ_OK);
         }
     }
+}
+
+/* Blank lines, quoted line breaks and a last row without a break are what places could trip
+ * over. */
+static void shuffled_rows_keep_their_index_place_and_values(void)
+{
+    static const char csv[] = "a,b\r\n1,x\r\n\r\n2,\"y\nz\"\r\n3,w\n4,v";
+    static const char jsonl[] = "{\"a\":1}\n\n{\"a\":2}\r\n{\"a\":3}";
+    struct rows rows;
+    struct nj_row_source source = source_of(NJ_ROWS_CSV);
+    source.has_shuffle_seed = true;
+    source.shuffle_seed = 3;
+    write_file("rows", csv, sizeof csv - 1);
+    read_all(&rows, &source, nj_file_system_real());
+    CHECK_TEXT(rows.text, "2:6 a=3 b=w|3:7 a=4 b=v|0:2 a=1 b=x|1:4 a=2 b=y\nz|");
+    source.offset = 1;
+    source.limit = 2;
+    read_all(&rows, &source, nj_file_system_real());
+    CHECK_TEXT(rows.text, "3:7 a=4 b=v|0:2 a=1 b=x|");
+
+    source = source_of(NJ_ROWS_JSONL);
+    source.has_shuffle_seed = true;
+    write_file("rows", jsonl, sizeof jsonl - 1);
+    read_all(&rows, &source, nj_file_system_real());
+    CHECK_TEXT(rows.text, "1:3 a=2|0:1 a=1|2:4 a=3|");
+}
+
+static void a_shuffle_is_a_permutation_that_its_seed_decides(void)
+{
+    enum { N_ROWS = 1000 };
+    static char content[N_ROWS * 8];
+    static bool seen[2][N_ROWS];
+    size_t length = (size_t)sprintf(content, "a\n");
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        length += (size_t)sprintf(content + length, "%u\n", i);
+    }
+    write_file("rows", content, length);
+    size_t n_in_place[2] = {0};
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        struct nj_row_source source = source_of(NJ_ROWS_CSV);
+        struct nj_arena arena = {0};
+        struct nj_diagnostics diagnostics;
+        struct nj_row_reader *reader = NULL;
+        struct nj_row row;
+        enum nj_row_outcome outcome = NJ_ROW_FOUND;
+        source.has_shuffle_seed = true;
+        source.shuffle_seed = seed;
+        nj_diagnostics_init(&diagnostics, &arena);
+        REQUIRE(nj_row_reader_open(&source, nj_file_system_real(), &arena, &diagnostics,
+                                   &reader, NULL) == NJ_OK);
+        for (unsigned i = 0; i <= N_ROWS; i++) {
+            CHECK_EQ(nj_row_reader_next(reader, &diagnostics, &row, &outcome, NULL), NJ_OK);
+            CHECK_EQ(outcome, i < N_ROWS ? NJ_ROW_FOUND : NJ_ROW_NONE);
+            if (outcome == NJ_ROW_FOUND && row.index < N_ROWS) {
+                char value[16];
+                (void)snprintf(value, sizeof value, "%u", (unsigned)row.index);
+                CHECK_TEXT(shown(row.columns.items[0].value), value);
+                CHECK(!seen[seed][row.index]);
+                CHECK_EQ(row.place.line, row.index + 2);
+                seen[seed][row.index] = true;
+                n_in_place[seed] += row.index == i ? 1 : 0;
+            }
+        }
+        nj_row_reader_close(reader);
+        nj_diagnostics_deinit(&diagnostics);
+        nj_arena_deinit(&arena);
+    }
+    CHECK(n_in_place[0] < 10 && n_in_place[1] < 10);
+}
+
+static void a_file_that_cannot_be_taken_apart_is_not_shuffled(void)
+{
+    struct rows rows;
+    struct nj_row_source source = source_of(NJ_ROWS_CSV);
+    source.has_shuffle_seed = true;
+    write_file("rows", "a\nx\n\"y\n", 8);
+    read_all(&rows, &source, nj_file_system_real());
+    CHECK_TEXT(rows.text, "");
+    CHECK_CONTAINS(rows.complaints, "rows:3:1");
+    write_file("rows", "a\n", 2);
+    read_all(&rows, &source, nj_file_system_real());
+    CHECK_TEXT(rows.text, "");
+    CHECK_TEXT(rows.complaints, "");
 }
 
 int main(void)
@@ -375,6 +459,9 @@ int main(void)
     RUN(jsonl_values_print_as_they_were_written);
     RUN(a_bad_jsonl_line_has_its_column_and_the_next_lines_are_still_read);
     RUN(offset_and_limit_choose_rows_and_leave_their_indices);
+    RUN(shuffled_rows_keep_their_index_place_and_values);
+    RUN(a_shuffle_is_a_permutation_that_its_seed_decides);
+    RUN(a_file_that_cannot_be_taken_apart_is_not_shuffled);
     RUN(a_job_without_rows_has_one_without_columns);
     RUN(a_file_that_cannot_be_opened_is_a_mistake_where_it_is_named);
     RUN(rows_may_be_longer_than_one_read);

@@ -198,8 +198,6 @@ static void every_other_key_of_version_1_is_refused_and_never_ignored(void)
                        "job.yaml:3:1: '%s' is not supported yet, remove it", keys[i]);
         CHECK_COMPLAINTS(text, wanted);
     }
-    CHECK_COMPLAINTS(HEAD "prompt: x\nrows: {file: a.csv, shuffle_seed: 1}\n",
-                     "job.yaml:3:21: 'rows.shuffle_seed' is not supported yet, remove it");
 }
 
 static void keys_that_begin_with_x_are_left_alone(void)
