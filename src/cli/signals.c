@@ -14,7 +14,7 @@ struct nj_signals {
     sigset_t watched;
     sigset_t mask_before;
     atomic_int received;    /* written by the watcher, read by anyone */
-    atomic_bool is_closing; /* the next signal is our own: the watcher ends */
+    atomic_bool is_closing; /* SIGUSR1 is then our own: the watcher ends */
 };
 
 static void *watch(void *context)
@@ -26,8 +26,11 @@ static void *watch(void *context)
         if (sigwait(&signals->watched, &number) != 0) {
             continue;
         }
-        if (atomic_load(&signals->is_closing)) {
-            return NULL;
+        if (number == SIGUSR1) {
+            if (atomic_load(&signals->is_closing)) {
+                return NULL;
+            }
+            continue;
         }
         if (atomic_load(&signals->received) != 0) {
             ssize_t n_written = write(STDERR_FILENO, goodbye, sizeof goodbye - 1);
@@ -48,6 +51,7 @@ enum nj_status nj_signals_create(struct nj_signals **signals, struct nj_error *e
     (void)sigemptyset(&created->watched);
     (void)sigaddset(&created->watched, SIGINT);
     (void)sigaddset(&created->watched, SIGTERM);
+    (void)sigaddset(&created->watched, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, &created->watched, &created->mask_before);
     int failure = pthread_create(&created->watcher, NULL, watch, created);
     if (failure != 0) {
@@ -65,7 +69,7 @@ void nj_signals_destroy(struct nj_signals *signals)
         return;
     }
     atomic_store(&signals->is_closing, true);
-    (void)pthread_kill(signals->watcher, SIGTERM); /* it exists until it is joined */
+    (void)pthread_kill(signals->watcher, SIGUSR1); /* it exists until it is joined */
     (void)pthread_join(signals->watcher, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &signals->mask_before, NULL);
     free(signals);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nightjar/model.h"
+#include "runner/obeyed.h"
 
 /* "item 3 (heron)": how complaints name an item. */
 static enum nj_status name_item(const struct nj_item *item, enum nj_status status,
@@ -79,7 +80,7 @@ static enum nj_status write_ids(const struct nj_prompt_setting *setting,
 }
 
 static enum nj_status check_ids(const struct nj_dims *dims, const struct nj_token_list *ids,
-                                uint32_t max_tokens, struct nj_error *err)
+                                struct nj_error *err)
 {
     if (ids->n_ids == 0) {
         return nj_fail(err, NJ_E_INPUT, "the prompt is empty: it gives no token to begin with");
@@ -91,13 +92,27 @@ static enum nj_status check_ids(const struct nj_dims *dims, const struct nj_toke
                            ids->ids[i], dims->n_vocabulary);
         }
     }
+    return NJ_OK;
+}
+
+static enum nj_status check_context(const struct nj_prompt_setting *setting,
+                                    const struct nj_token_list *ids, uint32_t max_tokens,
+                                    struct nj_error *err)
+{
     uint64_t n_positions = (uint64_t)ids->n_ids + max_tokens;
-    if (dims->context_length > 0 && n_positions > dims->context_length) {
+    uint32_t of_model = setting->dims->context_length;
+    uint32_t of_job = setting->spec->context;
+    if (of_model > 0 && n_positions > of_model) {
         return nj_fail(err, NJ_E_INPUT,
                        "a prompt of %zu tokens and max_tokens %u are %llu positions: the model "
                        "was made for %u",
-                       ids->n_ids, max_tokens, (unsigned long long)n_positions,
-                       dims->context_length);
+                       ids->n_ids, max_tokens, (unsigned long long)n_positions, of_model);
+    }
+    if (of_job > 0 && n_positions > of_job) {
+        return nj_fail(err, NJ_E_INPUT,
+                       "a prompt of %zu tokens and max_tokens %u are %llu positions: the job's "
+                       "`context` is %u",
+                       ids->n_ids, max_tokens, (unsigned long long)n_positions, of_job);
     }
     return NJ_OK;
 }
@@ -106,9 +121,15 @@ enum nj_status nj_prompt_build(const struct nj_prompt_setting *setting,
                                const struct nj_item *item, struct nj_token_list *ids,
                                struct nj_error *err)
 {
-    enum nj_status status = write_ids(setting, item, ids, err);
+    enum nj_status status = nj_check_sampling_is_obeyed(item->sampling, err);
     if (status == NJ_OK) {
-        status = check_ids(setting->dims, ids, item->sampling->max_tokens, err);
+        status = write_ids(setting, item, ids, err);
+    }
+    if (status == NJ_OK) {
+        status = check_ids(setting->dims, ids, err);
+    }
+    if (status == NJ_OK) {
+        status = check_context(setting, ids, item->sampling->max_tokens, err);
     }
     return status == NJ_OK ? NJ_OK : name_item(item, status, err);
 }

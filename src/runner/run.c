@@ -15,6 +15,7 @@
 #include "runner/identity.h"
 #include "runner/loop.h"
 #include "runner/manifest.h"
+#include "runner/obeyed.h"
 #include "runner/paths.h"
 #include "runner/resume.h"
 #include "runner/survey.h"
@@ -260,9 +261,16 @@ static bool is_all_done(const struct run *run)
     return run->ledger.n_ok + run->ledger.n_failed == run->ledger.n_items;
 }
 
+/* A flag wins over what the job says. */
+static uint32_t either(uint32_t flag, uint32_t otherwise)
+{
+    return flag > 0 ? flag : otherwise;
+}
+
 static uint32_t batch_of(const struct run *run)
 {
-    uint64_t wanted = run->options->batch > 0 ? run->options->batch : DEFAULT_BATCH;
+    uint64_t wanted =
+        either(run->options->batch, either(run->spec->resources.batch, DEFAULT_BATCH));
     uint64_t n_open = run->ledger.n_items - run->report->n_items_kept;
     return (uint32_t)(wanted < n_open ? wanted : n_open);
 }
@@ -270,13 +278,14 @@ static uint32_t batch_of(const struct run *run)
 static enum nj_status open_model(struct run *run, struct nj_error *err)
 {
     uint32_t batch = batch_of(run);
-    struct nj_model_options options = {.path = run->model_path,
-                                       .cpu_level = run->options->cpu_level,
-                                       .n_threads = run->options->n_threads,
-                                       .max_rows =
-                                           batch > DEFAULT_MAX_ROWS ? batch : DEFAULT_MAX_ROWS,
-                                       .latent_norm_eps = (double)run->setting.latent_norm_eps,
-                                       .memory_bytes = run->options->memory_bytes};
+    struct nj_model_options options = {
+        .path = run->model_path,
+        .cpu_level = run->options->cpu_level,
+        .n_threads = either(run->options->n_threads, run->spec->resources.threads),
+        .max_rows = batch > DEFAULT_MAX_ROWS ? batch : DEFAULT_MAX_ROWS,
+        .latent_norm_eps = (double)run->setting.latent_norm_eps,
+        .memory_bytes = run->options->memory_bytes > 0 ? run->options->memory_bytes
+                                                       : run->spec->resources.memory_bytes};
     enum nj_status status =
         nj_model_open_through(run->environment->fs, &options, &run->model, err);
     if (status != NJ_OK) {
@@ -411,7 +420,10 @@ static enum nj_status work(struct run *run, struct nj_error *err)
 
 static enum nj_status run_all(struct run *run, struct nj_error *err)
 {
-    enum nj_status status = inspect_model(run, err);
+    enum nj_status status = nj_check_job_is_obeyed(run->spec, err);
+    if (status == NJ_OK) {
+        status = inspect_model(run, err);
+    }
     if (status == NJ_OK) {
         status = open_earlier(run, err);
     }

@@ -102,14 +102,14 @@ static void choices_are_those_of_a_full_sort(void)
     static const uint32_t top_ks[] = {0, 1, 3, 40, N_VOCABULARY};
     static const double top_ps[] = {0.0, 0.1, 0.7, 0.999, 1.0};
     float logits[N_VOCABULARY];
-    for (uint32_t round = 0; round < 200; round++) {
+    for (uint64_t round = 0; round < 200; round++) {
         spread_logits(logits, round);
         logits[3] = logits[90]; /* a tie */
-        struct nj_sampling_options options = {.temperature = 0.3 + 0.01 * round,
+        struct nj_sampling_options options = {.temperature = 0.3 + 0.01 * (double)round,
                                               .top_k = top_ks[round % 5],
                                               .top_p = top_ps[round / 5 % 5],
                                               .seed = round,
-                                              .sample = round % 3};
+                                              .sample = (uint32_t)(round % 3)};
         CHECK_EQ(nj_sampler_choose(sampler, logits, &options, round * 7).token,
                  choose_by_the_book(logits, &options, round * 7));
     }

@@ -64,8 +64,8 @@ static uint64_t write_log(void)
     struct nj_error err;
     (void)unlinkat(directory_fd, "test.log", 0);
     CHECK_EQ(open_log(&file, &seen, &err), NJ_OK);
-    for (char letter = 'a'; letter < 'a' + N_RECORDS; letter++) {
-        append_letter(&file, letter);
+    for (int i = 0; i < N_RECORDS; i++) {
+        append_letter(&file, (char)('a' + i));
     }
     nj_log_file_close(&file);
     return file.length_bytes;

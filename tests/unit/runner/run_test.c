@@ -165,6 +165,9 @@ static void a_job_that_cannot_run_leaves_no_folder(void)
     static const char foreign_id[] = "nightjar: 1\nids: [1, 70000]\n";
     static const char too_long[] = "nightjar: 1\nids: [1]\nsampling: {max_tokens: 100000}\n";
     static const char text[] = "nightjar: 1\nprompt: hello\n";
+    static const char ignored[] = "nightjar: 1\nids: [1]\nsampling: {min_p: 0.1}\n";
+    static const char short_context[] = "nightjar: 1\nids: [1]\ncontext: 9\n"
+                                        "sampling: {max_tokens: 9}\n";
 
     CHECK_EQ(run("impossible", foreign_id), NJ_E_INPUT);
     CHECK_CONTAINS(err.text, "id 1 is 70000");
@@ -172,6 +175,10 @@ static void a_job_that_cannot_run_leaves_no_folder(void)
     CHECK_CONTAINS(err.text, "100001 positions");
     CHECK_EQ(run("impossible", text), NJ_E_INPUT);
     CHECK_CONTAINS(err.text, "no tokenizer files");
+    CHECK_EQ(run("impossible", ignored), NJ_E_INPUT);
+    CHECK_CONTAINS(err.text, "`sampling.min_p` is not yet obeyed");
+    CHECK_EQ(run("impossible", short_context), NJ_E_INPUT);
+    CHECK_CONTAINS(err.text, "the job's `context` is 9");
 
     CHECK(!tiny_run_has("impossible", ""));
 }
