@@ -77,14 +77,6 @@ static void refuse_unknown(struct nj_schema *schema, const struct nj_key_table *
                     table->within == NULL ? "" : table->within);
 }
 
-static void refuse_unsupported(struct nj_schema *schema, const struct nj_key_table *table,
-                               const struct nj_node *key)
-{
-    nj_schema_error(schema, key->place, "remove it", "'%s%s%s' is not supported yet",
-                    table->within == NULL ? "" : table->within,
-                    table->within == NULL ? "" : ".", key->text.data);
-}
-
 static bool is_private(struct nj_text key)
 {
     return key.length_bytes >= 2 && memcmp(key.data, "x-", 2) == 0;
@@ -101,8 +93,6 @@ void nj_schema_read_map(struct nj_schema *schema, const struct nj_node *map,
         const struct nj_key_rule *rule = nj_key_table_find(table, key->text);
         if (rule == NULL) {
             refuse_unknown(schema, table, key);
-        } else if (rule->read == NULL) {
-            refuse_unsupported(schema, table, key);
         } else {
             rule->read(schema, &map->pairs[i], target);
         }

@@ -33,7 +33,7 @@ typedef void nj_key_reader(struct nj_schema *schema, const struct nj_node_pair *
 
 struct nj_key_rule {
     const char *name;
-    nj_key_reader *read; /* NULL: a key of version 1 that is not supported yet */
+    nj_key_reader *read;
 };
 
 struct nj_key_table {
@@ -43,8 +43,8 @@ struct nj_key_table {
     const struct nj_key_table *inner; /* where a key that is unknown here may belong, or NULL */
 };
 
-/* Calls the reader of each key of `map`. Unknown and unsupported keys are errors; keys that
- * begin with `x-` are left alone. */
+/* Calls the reader of each key of `map`. Unknown keys are errors; keys that begin with `x-`
+ * are left alone. */
 void nj_schema_read_map(struct nj_schema *schema, const struct nj_node *map,
                         const struct nj_key_table *table, void *target);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "job/daemon_keys.h"
 #include "job/matrix.h"
 #include "job/output_keys.h"
 #include "job/prompt_keys.h"
@@ -231,6 +232,7 @@ READ_WITH(read_batch, nj_batch_read)
 READ_WITH(read_threads, nj_threads_read)
 READ_WITH(read_nice, nj_nice_read)
 READ_WITH(read_snapshot, nj_snapshot_read)
+READ_WITH(read_daemon_key, nj_daemon_key_read)
 
 /* Every key of format version 1. */
 static const struct nj_key_rule job_rules[] = {
@@ -255,8 +257,8 @@ static const struct nj_key_rule job_rules[] = {
     {"output", read_output},
     {"matrix", read_matrix},
     {"repeat", read_repeat},
-    {"schedule", NULL},
-    {"power", NULL},
+    {"schedule", read_daemon_key},
+    {"power", read_daemon_key},
     {"budget", read_budget},
     {"context", read_context},
     {"snapshot", read_snapshot},
@@ -264,17 +266,17 @@ static const struct nj_key_rule job_rules[] = {
     {"batch", read_batch},
     {"threads", read_threads},
     {"nice", read_nice},
-    {"guards", NULL},
-    {"preempt", NULL},
-    {"group_by_prefix", NULL},
-    {"retry", NULL},
+    {"guards", read_daemon_key},
+    {"preempt", read_daemon_key},
+    {"group_by_prefix", read_daemon_key},
+    {"retry", read_daemon_key},
     {"stop_on_failures", read_stop_on_failures},
-    {"priority", NULL},
-    {"after", NULL},
-    {"on_done", NULL},
-    {"on_failed", NULL},
-    {"on_item_failed", NULL},
-    {"on_paused", NULL},
+    {"priority", read_daemon_key},
+    {"after", read_daemon_key},
+    {"on_done", read_daemon_key},
+    {"on_failed", read_daemon_key},
+    {"on_item_failed", read_daemon_key},
+    {"on_paused", read_daemon_key},
 };
 
 static const struct nj_key_table job_keys = {.rules = job_rules,

@@ -185,21 +185,6 @@ static void nothing_is_half_accepted(void)
     close_reading(&reading);
 }
 
-static void every_other_key_of_version_1_is_refused_and_never_ignored(void)
-{
-    static const char *const keys[] = {
-        "schedule", "power", "guards",  "preempt",   "group_by_prefix", "retry",
-        "priority", "after", "on_done", "on_failed", "on_item_failed",  "on_paused"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        char text[128];
-        char wanted[128];
-        (void)snprintf(text, sizeof text, HEAD "prompt: x\n%s: 1\n", keys[i]);
-        (void)snprintf(wanted, sizeof wanted,
-                       "job.yaml:3:1: '%s' is not supported yet, remove it", keys[i]);
-        CHECK_COMPLAINTS(text, wanted);
-    }
-}
-
 static void keys_that_begin_with_x_are_left_alone(void)
 {
     CHECK_COMPLAINTS(HEAD "prompt: x\nx-mine: {a: [1, {b: c}]}\nsampling: {x-note: why}\n", "");
@@ -409,7 +394,6 @@ int main(void)
     RUN(prompts_can_be_token_ids_or_bare_text);
     RUN(all_mistakes_of_a_file_come_at_once_and_in_order);
     RUN(nothing_is_half_accepted);
-    RUN(every_other_key_of_version_1_is_refused_and_never_ignored);
     RUN(keys_that_begin_with_x_are_left_alone);
     RUN(a_job_needs_its_version_and_exactly_one_form_of_prompt);
     RUN(what_needs_the_chat_frame_is_refused_without_it);
