@@ -40,13 +40,36 @@ struct nj_generator_options {
     uint32_t prefill_chunk; /* prompt rows of one sequence in one sweep; 0: as many as fit */
 };
 
-/* How a token is chosen from logits; the exact steps are in docs/formats/sampling.md. */
+/* Added to the logit of one id. */
+struct nj_token_bias {
+    int32_t token;
+    double bias;
+};
+
+/* How a token is chosen from logits; the exact steps are in docs/formats/sampling.md. Zeroed is
+ * greedy with everything else off. */
 struct nj_sampling_options {
-    double temperature; /* 0: greedy, the lowest id of the largest logits */
-    double top_p;       /* 0 or >= 1: off */
-    uint32_t top_k;     /* 0: off */
-    uint32_t sample;    /* which of several samples of one prompt */
+    double temperature;       /* 0: greedy, the lowest id of the largest logits */
+    double top_p;             /* 0 or >= 1: off */
+    double min_p;             /* 0: off; at most 1 */
+    double presence_penalty;  /* of ids chosen before; 0: off */
+    double frequency_penalty; /* the same, for each time; 0: off */
+    double repeat_penalty;    /* of ids in the prompt or chosen before; 0 or 1: off */
+    const struct nj_token_bias *logit_biases;
+    size_t n_logit_biases;
+    uint32_t top_k;          /* 0: off */
+    uint32_t n_top_logprobs; /* alternatives to report; at most NJ_MAX_TOP_LOGPROBS */
+    uint32_t sample;         /* which of several samples of one prompt */
     uint64_t seed;
+};
+
+enum { NJ_MAX_TOP_LOGPROBS = 20 };
+
+/* Natural logarithm of an id's probability as the model gave it: before biases, penalties,
+ * temperature and cuts. */
+struct nj_token_logprob {
+    int32_t token;
+    float logprob;
 };
 
 /* Bytes, not characters: a stop string may begin and end inside tokens. */
@@ -64,6 +87,8 @@ struct nj_sequence_options {
     struct nj_sampling_options sampling;
     const struct nj_stop_string *stop; /* looked for in the response only */
     size_t n_stop;
+    const int32_t *stop_ids; /* besides those of the model */
+    size_t n_stop_ids;
     bool is_chat;     /* the prompt is a chat, rendered by the tokenizer's template */
     uint8_t thinking; /* of a chat prompt: 0 off, 1 low, 2 high, 3 max */
     void *owner;      /* handed back by nj_sequence_owner */
@@ -88,7 +113,9 @@ struct nj_step_event {
     uint32_t n_rows;   /* that this sequence had in the sweep */
     uint32_t position; /* of the token chosen, counted from the prompt's first */
     int32_t token;
-    float logprob; /* of the token, natural logarithm, before temperature and cuts */
+    float logprob; /* of the token; as in nj_token_logprob */
+    uint32_t n_top;
+    struct nj_token_logprob top[NJ_MAX_TOP_LOGPROBS]; /* the likeliest ids first */
 };
 
 /* Borrows model and tokenizer (NULL: none) for its life. Options may be NULL. Caller owns
@@ -103,8 +130,8 @@ void nj_generator_destroy(struct nj_generator *generator);
 
 /* Adds a sequence that joins the next sweep. It belongs to the generator; the pointer is valid
  * until it is removed. With earlier ids it may be finished already. NJ_E_USAGE no prompt, an
- * id outside the vocabulary or too many sequences; NJ_E_BUDGET no room for its state;
- * NJ_E_MEMORY. */
+ * id outside the vocabulary, an option that makes no sense or too many sequences; NJ_E_BUDGET
+ * no room for its state; NJ_E_MEMORY. */
 enum nj_status nj_generator_add(struct nj_generator *generator,
                                 const struct nj_sequence_options *options,
                                 struct nj_sequence **sequence, struct nj_error *err);

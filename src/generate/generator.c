@@ -1,6 +1,7 @@
 #include "generate/generator.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "generate/batch.h"
 #include "generate/sampler.h"
@@ -158,6 +159,13 @@ static enum nj_status check_options(const struct nj_generator *generator,
     if (status == NJ_OK) {
         status = check_ids(generator, "chosen", options->chosen, options->n_chosen, err);
     }
+    if (status == NJ_OK) {
+        status = check_ids(generator, "stop", options->stop_ids, options->n_stop_ids, err);
+    }
+    if (status == NJ_OK) {
+        status = nj_sampling_options_check(
+            &options->sampling, nj_model_n_vocabulary(generator->setting.model), err);
+    }
     return status;
 }
 
@@ -263,10 +271,15 @@ static enum nj_status finish_share(struct nj_generator *generator,
     }
     event->type = NJ_STEP_TOKEN;
     event->position = (uint32_t)sequence->n_tokens;
-    struct nj_choice choice =
-        nj_sampler_choose(generator->sampler, logits, &sequence->sampling, event->position);
+    struct nj_token_history history = {.tokens = sequence->tokens,
+                                       .n_prompt = sequence->n_prompt,
+                                       .n_tokens = sequence->n_tokens};
+    struct nj_choice choice;
+    nj_sampler_choose(generator->sampler, logits, &sequence->sampling, &history, &choice);
     event->token = choice.token;
     event->logprob = choice.logprob;
+    event->n_top = choice.n_top;
+    memcpy(event->top, choice.top, choice.n_top * sizeof *choice.top);
     return nj_sequence_accept(sequence, choice.token, err);
 }
 

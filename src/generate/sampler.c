@@ -1,5 +1,6 @@
 #include "generate/sampler.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,51 @@ struct candidate {
 
 struct nj_sampler {
     uint32_t n_vocabulary;
+    struct nj_adjuster adjuster;
     struct candidate *candidates; /* (n_vocabulary) heap in front, ranked ones at the back */
     struct candidate *by_id;      /* (n_vocabulary) scratch for the kept ones in id order */
 };
+
+static enum nj_status check_biases(const struct nj_sampling_options *options,
+                                   uint32_t n_vocabulary, struct nj_error *err)
+{
+    for (size_t i = 0; i < options->n_logit_biases; i++) {
+        const struct nj_token_bias *bias = &options->logit_biases[i];
+        if (bias->token < 0 || (uint32_t)bias->token >= n_vocabulary) {
+            return nj_fail(err, NJ_E_USAGE,
+                           "logit bias of id %d: the vocabulary has %u entries, from 0",
+                           bias->token, n_vocabulary);
+        }
+        if (!isfinite(bias->bias)) {
+            return nj_fail(err, NJ_E_USAGE, "the logit bias of id %d is not finite",
+                           bias->token);
+        }
+    }
+    return NJ_OK;
+}
+
+enum nj_status nj_sampling_options_check(const struct nj_sampling_options *options,
+                                         uint32_t n_vocabulary, struct nj_error *err)
+{
+    if (!(options->temperature >= 0.0 && isfinite(options->temperature))) {
+        return nj_fail(err, NJ_E_USAGE, "temperature %g: at least 0", options->temperature);
+    }
+    if (!(options->min_p >= 0.0 && options->min_p <= 1.0)) {
+        return nj_fail(err, NJ_E_USAGE, "min_p %g: from 0 to 1", options->min_p);
+    }
+    if (!(options->repeat_penalty >= 0.0 && isfinite(options->repeat_penalty))) {
+        return nj_fail(err, NJ_E_USAGE, "repeat_penalty %g: above 0, or 0 for none",
+                       options->repeat_penalty);
+    }
+    if (!isfinite(options->presence_penalty) || !isfinite(options->frequency_penalty)) {
+        return nj_fail(err, NJ_E_USAGE, "a presence or frequency penalty is not finite");
+    }
+    if (options->n_top_logprobs > NJ_MAX_TOP_LOGPROBS) {
+        return nj_fail(err, NJ_E_USAGE, "%u top logprobs: at most %d", options->n_top_logprobs,
+                       NJ_MAX_TOP_LOGPROBS);
+    }
+    return check_biases(options, n_vocabulary, err);
+}
 
 enum nj_status nj_sampler_create(uint32_t n_vocabulary, struct nj_sampler **sampler,
                                  struct nj_error *err)
@@ -33,6 +76,11 @@ enum nj_status nj_sampler_create(uint32_t n_vocabulary, struct nj_sampler **samp
         return nj_fail(err, NJ_E_MEMORY, "create a sampler for %u ids: out of memory",
                        n_vocabulary);
     }
+    enum nj_status status = nj_adjuster_init(&created->adjuster, n_vocabulary, err);
+    if (status != NJ_OK) {
+        nj_sampler_destroy(created);
+        return status;
+    }
     *sampler = created;
     return NJ_OK;
 }
@@ -42,6 +90,7 @@ void nj_sampler_destroy(struct nj_sampler *sampler)
     if (sampler == NULL) {
         return;
     }
+    nj_adjuster_deinit(&sampler->adjuster);
     free(sampler->candidates);
     free(sampler->by_id);
     free(sampler);
@@ -56,16 +105,6 @@ static nj_token argmax(const float *logits, uint32_t n)
         }
     }
     return (nj_token)best;
-}
-
-/* Log-softmax of one logit: the sum in FP64, in rising id, around the largest. */
-static float log_probability(const float *logits, uint32_t n, float largest, nj_token token)
-{
-    double sum = 0.0;
-    for (uint32_t i = 0; i < n; i++) {
-        sum += (double)nj_exp(logits[i] - largest);
-    }
-    return (logits[token] - largest) - nj_log((float)sum);
 }
 
 static bool ranks_before(struct candidate a, struct candidate b)
@@ -158,32 +197,48 @@ static double total_weight(struct nj_sampler *sampler, struct ranking *ranking,
     return total;
 }
 
-static nj_token draw(struct nj_sampler *sampler, const float *logits, float largest,
-                     const struct nj_sampling_options *options, uint64_t position)
+/* The first ranks, and the sum of their weights. */
+struct kept {
+    uint32_t n;
+    double mass;
+};
+
+/* By rank, until the share is reached; at least one. */
+static struct kept cut_top_p(struct ranking *ranking, struct kept kept, float largest,
+                             const struct nj_sampling_options *options)
 {
-    double temperature = options->temperature;
-    uint32_t n_kept = sampler->n_vocabulary;
-    struct ranking ranking;
-    ranking_init(&ranking, sampler->candidates, logits, n_kept);
-    if (options->top_k > 0 && options->top_k < n_kept) {
-        n_kept = options->top_k;
+    double wanted = options->top_p * kept.mass;
+    struct kept cut = {0};
+    while (cut.n < kept.n && (cut.n == 0 || cut.mass < wanted)) {
+        cut.mass += weight_of(ranking_at(ranking, cut.n++), largest, options->temperature);
     }
-    double mass = total_weight(sampler, &ranking, logits, n_kept, largest, temperature);
-    if (options->top_p > 0.0 && options->top_p < 1.0) {
-        double wanted = options->top_p * mass;
-        double reached = 0.0;
-        uint32_t n_reached = 0;
-        while (n_reached < n_kept && (n_reached == 0 || reached < wanted)) {
-            reached += weight_of(ranking_at(&ranking, n_reached++), largest, temperature);
+    return cut;
+}
+
+/* By rank, while the weight is at least that share of the largest, which is 1. */
+static struct kept cut_min_p(struct ranking *ranking, struct kept kept, float largest,
+                             const struct nj_sampling_options *options)
+{
+    struct kept cut = {0};
+    while (cut.n < kept.n) {
+        double weight = weight_of(ranking_at(ranking, cut.n), largest, options->temperature);
+        if (weight < options->min_p) {
+            break;
         }
-        n_kept = n_reached;
-        mass = reached;
+        cut.mass += weight;
+        cut.n++;
     }
-    double aim = mass * nj_draw_uniform(options->seed, options->sample, position, 0);
+    return cut;
+}
+
+static nj_token pick(struct ranking *ranking, struct kept kept, float largest,
+                     double temperature, double uniform)
+{
+    double aim = kept.mass * uniform;
     double reached = 0.0;
-    nj_token chosen = ranking_at(&ranking, 0).token;
-    for (uint32_t rank = 0; rank < n_kept; rank++) {
-        struct candidate candidate = ranking_at(&ranking, rank);
+    nj_token chosen = ranking_at(ranking, 0).token;
+    for (uint32_t rank = 0; rank < kept.n; rank++) {
+        struct candidate candidate = ranking_at(ranking, rank);
         double weight = weight_of(candidate, largest, temperature);
         if (weight == 0.0) {
             break; /* rounding kept the sum below the aim: the last possible one is taken */
@@ -197,14 +252,79 @@ static nj_token draw(struct nj_sampler *sampler, const float *logits, float larg
     return chosen;
 }
 
-struct nj_choice nj_sampler_choose(struct nj_sampler *sampler, const float *logits,
-                                   const struct nj_sampling_options *options, uint64_t position)
+static nj_token draw(struct nj_sampler *sampler, const float *logits, float largest,
+                     const struct nj_sampling_options *options, uint64_t position)
+{
+    double temperature = options->temperature;
+    struct kept kept = {.n = sampler->n_vocabulary};
+    struct ranking ranking;
+    ranking_init(&ranking, sampler->candidates, logits, kept.n);
+    if (options->top_k > 0 && options->top_k < kept.n) {
+        kept.n = options->top_k;
+    }
+    kept.mass = total_weight(sampler, &ranking, logits, kept.n, largest, temperature);
+    if (options->top_p > 0.0 && options->top_p < 1.0) {
+        kept = cut_top_p(&ranking, kept, largest, options);
+    }
+    if (options->min_p > 0.0) {
+        kept = cut_min_p(&ranking, kept, largest, options);
+    }
+    double uniform = nj_draw_uniform(options->seed, options->sample, position, 0);
+    return pick(&ranking, kept, largest, temperature, uniform);
+}
+
+/* Log of the sum of exp(logit - largest): in FP64, in rising id. */
+static float log_sum(const float *logits, uint32_t n, float largest)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += (double)nj_exp(logits[i] - largest);
+    }
+    return nj_log((float)sum);
+}
+
+/* The `n_top` first ranks, by insertion: few of so many. `.logprob` is the logit. Returns how
+ * many there are. */
+static uint32_t find_top(const float *logits, uint32_t n, uint32_t n_top,
+                         struct nj_token_logprob *top)
+{
+    uint32_t n_found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t place = n_found;
+        while (place > 0 && logits[i] > top[place - 1].logprob) {
+            place--;
+        }
+        if (place == n_top) {
+            continue;
+        }
+        n_found += n_found < n_top ? 1 : 0;
+        memmove(&top[place + 1], &top[place], (n_found - 1 - place) * sizeof *top);
+        top[place] = (struct nj_token_logprob){.token = (nj_token)i, .logprob = logits[i]};
+    }
+    return n_found;
+}
+
+static void tell_logprobs(const float *logits, uint32_t n, uint32_t n_top,
+                          struct nj_choice *choice)
+{
+    float largest = logits[argmax(logits, n)];
+    float log_of_sum = log_sum(logits, n, largest);
+    choice->logprob = (logits[choice->token] - largest) - log_of_sum;
+    choice->n_top = find_top(logits, n, n_top, choice->top);
+    for (uint32_t i = 0; i < choice->n_top; i++) {
+        choice->top[i].logprob = (choice->top[i].logprob - largest) - log_of_sum;
+    }
+}
+
+void nj_sampler_choose(struct nj_sampler *sampler, const float *logits,
+                       const struct nj_sampling_options *options,
+                       const struct nj_token_history *history, struct nj_choice *choice)
 {
     uint32_t n = sampler->n_vocabulary;
-    nj_token greedy = argmax(logits, n);
-    float largest = logits[greedy];
-    nj_token token =
-        options->temperature > 0.0 ? draw(sampler, logits, largest, options, position) : greedy;
-    return (struct nj_choice){.token = token,
-                              .logprob = log_probability(logits, n, largest, token)};
+    const float *adjusted = nj_adjuster_apply(&sampler->adjuster, logits, options, history);
+    nj_token greedy = argmax(adjusted, n);
+    choice->token = options->temperature > 0.0
+                        ? draw(sampler, adjusted, adjusted[greedy], options, history->n_tokens)
+                        : greedy;
+    tell_logprobs(logits, n, options->n_top_logprobs, choice);
 }

@@ -104,14 +104,20 @@ static enum nj_status accept_text(struct nj_sequence *sequence, nj_token token,
     return accept_response(sequence, bytes, err);
 }
 
-static bool is_stop_id(const struct nj_sequence *sequence, nj_token token)
+static bool is_among(const nj_token *ids, size_t n_ids, nj_token token)
 {
-    for (size_t i = 0; i < sequence->n_stop_ids; i++) {
-        if (sequence->stop_ids[i] == token) {
+    for (size_t i = 0; i < n_ids; i++) {
+        if (ids[i] == token) {
             return true;
         }
     }
     return false;
+}
+
+static bool is_stop_id(const struct nj_sequence *sequence, nj_token token)
+{
+    return is_among(sequence->stop_ids, sequence->n_stop_ids, token) ||
+           is_among(sequence->own_stop_ids, sequence->n_own_stop_ids, token);
 }
 
 enum nj_status nj_sequence_accept(struct nj_sequence *sequence, nj_token token,
@@ -152,6 +158,34 @@ static enum nj_status take_tokens(struct nj_sequence *sequence,
     return status;
 }
 
+/* A copy with one entry to spare, so that NULL means out of memory. */
+static void *copy_array(const void *items, size_t n_items, size_t item_bytes)
+{
+    void *copy = calloc(n_items + 1, item_bytes);
+    if (copy != NULL && n_items > 0) {
+        memcpy(copy, items, n_items * item_bytes);
+    }
+    return copy;
+}
+
+static enum nj_status copy_options(struct nj_sequence *sequence,
+                                   const struct nj_sequence_options *options,
+                                   struct nj_error *err)
+{
+    const struct nj_sampling_options *sampling = &options->sampling;
+    sequence->logit_biases = copy_array(sampling->logit_biases, sampling->n_logit_biases,
+                                        sizeof *sequence->logit_biases);
+    sequence->own_stop_ids =
+        copy_array(options->stop_ids, options->n_stop_ids, sizeof *sequence->own_stop_ids);
+    if (sequence->logit_biases == NULL || sequence->own_stop_ids == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "keep the options of a sequence: out of memory");
+    }
+    sequence->sampling = *sampling;
+    sequence->sampling.logit_biases = sequence->logit_biases;
+    sequence->n_own_stop_ids = options->n_stop_ids;
+    return nj_stop_matcher_init(&sequence->matcher, options->stop, options->n_stop, err);
+}
+
 enum nj_status nj_sequence_create(const struct nj_sequence_setting *setting,
                                   const struct nj_sequence_options *options,
                                   struct nj_sequence **sequence, struct nj_error *err)
@@ -164,7 +198,6 @@ enum nj_status nj_sequence_create(const struct nj_sequence_setting *setting,
     created->stop_ids = setting->stop_ids;
     created->n_stop_ids = setting->n_stop_ids;
     created->max_tokens = options->max_tokens;
-    created->sampling = options->sampling;
     created->stop_string = -1;
     created->stop_id = -1;
     created->owner = options->owner;
@@ -172,8 +205,7 @@ enum nj_status nj_sequence_create(const struct nj_sequence_setting *setting,
                                      ? nj_chat_format_of(setting->tokenizer)
                                      : NJ_CHAT_NONE;
     nj_chat_parser_init(&created->parser, format, (enum nj_thinking)options->thinking);
-    enum nj_status status =
-        nj_stop_matcher_init(&created->matcher, options->stop, options->n_stop, err);
+    enum nj_status status = copy_options(created, options, err);
     if (status == NJ_OK) {
         status = nj_state_create(nj_model_dims(setting->model), nj_model_budget(setting->model),
                                  &created->state, err);
@@ -196,6 +228,8 @@ void nj_sequence_destroy(struct nj_sequence *sequence)
     }
     nj_state_destroy(sequence->state);
     nj_stop_matcher_deinit(&sequence->matcher);
+    free(sequence->logit_biases);
+    free(sequence->own_stop_ids);
     free(sequence->tokens);
     free(sequence->response.data);
     free(sequence->reasoning.data);

@@ -39,8 +39,11 @@ struct nj_sequence {
     size_t n_prompt;
     uint32_t max_tokens;
     struct nj_sampling_options sampling;
-    const nj_token *stop_ids; /* borrowed */
+    struct nj_token_bias *logit_biases; /* what `sampling` points to */
+    const nj_token *stop_ids;           /* the model's; borrowed */
     size_t n_stop_ids;
+    nj_token *own_stop_ids; /* its own besides */
+    size_t n_own_stop_ids;
 
     struct nj_chat_parser parser;
     struct nj_stop_matcher matcher; /* of the response */

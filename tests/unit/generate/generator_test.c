@@ -97,6 +97,136 @@ static void a_sequence_continued_with_its_ids_goes_on_as_before(void)
     }
 }
 
+/* Everything that looks back on earlier ids. */
+static struct nj_sequence_options penalized(void)
+{
+    static const struct nj_token_bias biases[] = {{17, 2.0}, {40, -100.0}};
+    struct nj_sequence_options options = sampled();
+    options.sampling.repeat_penalty = 1.3;
+    options.sampling.presence_penalty = 0.4;
+    options.sampling.frequency_penalty = 0.3;
+    options.sampling.min_p = 0.01;
+    options.sampling.logit_biases = biases;
+    options.sampling.n_logit_biases = 2;
+    options.sampling.n_top_logprobs = 4;
+    return options;
+}
+
+/* What a run logs of each token. */
+struct chosen {
+    int32_t token;
+    float logprob;
+    struct nj_token_logprob top[4];
+};
+
+/* Goes on from the first `n_before` of `chosen` and fills in the rest. */
+static void choose_from(size_t n_before, struct chosen chosen[N_IDS])
+{
+    struct nj_generator *generator = NULL;
+    struct nj_sequence *sequence = NULL;
+    struct nj_sequence_options options = penalized();
+    struct nj_step_event event;
+    int32_t before[N_IDS];
+    struct nj_error err;
+    for (size_t i = 0; i < n_before; i++) {
+        before[i] = chosen[i].token;
+    }
+    options.chosen = before;
+    options.n_chosen = n_before;
+    REQUIRE_OK(nj_generator_create(model, NULL, NULL, &generator, &err), &err);
+    REQUIRE_OK(nj_generator_add(generator, &options, &sequence, &err), &err);
+    for (size_t i = n_before; i < N_IDS; i++) {
+        uint32_t n_events = 0;
+        REQUIRE_OK(nj_generator_step(generator, &event, &n_events, &err), &err);
+        REQUIRE(n_events == 1 && event.type == NJ_STEP_TOKEN && event.n_top == 4);
+        chosen[i].token = event.token;
+        chosen[i].logprob = event.logprob;
+        memcpy(chosen[i].top, event.top, sizeof chosen[i].top);
+    }
+    CHECK(nj_sequence_finish(sequence) == NJ_FINISH_LENGTH);
+    nj_generator_destroy(generator);
+}
+
+static void penalties_after_a_restart_at_any_token_give_the_same_bits(void)
+{
+    struct chosen wanted[N_IDS];
+    int32_t plain[N_IDS];
+    size_t n_changed = 0;
+    memset(wanted, 0, sizeof wanted);
+    choose_from(0, wanted);
+    for (size_t n_before = 1; n_before < N_IDS; n_before++) {
+        struct chosen again[N_IDS];
+        memset(again, 0, sizeof again);
+        memcpy(again, wanted, n_before * sizeof *again);
+        choose_from(n_before, again);
+        CHECK_BYTES(again, wanted, sizeof wanted);
+    }
+    generate_alone(plain);
+    for (size_t i = 0; i < N_IDS; i++) {
+        n_changed += plain[i] != wanted[i].token;
+    }
+    CHECK(n_changed > 0); /* the penalties were not idle */
+}
+
+static void samples_in_one_batch_are_those_of_single_runs(void)
+{
+    enum { N_SAMPLES = 3 };
+    int32_t together[N_SAMPLES][N_IDS];
+    struct nj_sequence *sequences[N_SAMPLES];
+    struct nj_generator *generator = NULL;
+    struct nj_error err;
+    REQUIRE_OK(nj_generator_create(model, NULL, NULL, &generator, &err), &err);
+    for (uint32_t i = 0; i < N_SAMPLES; i++) {
+        struct nj_sequence_options options = penalized();
+        options.sampling.sample = i;
+        REQUIRE_OK(nj_generator_add(generator, &options, &sequences[i], &err), &err);
+    }
+    for (uint32_t i = 0; i < N_SAMPLES; i++) {
+        finish(generator, sequences[i], together[i]);
+    }
+    nj_generator_destroy(generator);
+
+    for (uint32_t i = 0; i < N_SAMPLES; i++) {
+        int32_t alone[N_IDS];
+        struct nj_sequence_options options = penalized();
+        options.sampling.sample = i;
+        REQUIRE_OK(nj_generator_create(model, NULL, NULL, &generator, &err), &err);
+        REQUIRE_OK(nj_generator_add(generator, &options, &sequences[i], &err), &err);
+        finish(generator, sequences[i], alone);
+        CHECK_BYTES(together[i], alone, sizeof alone);
+        nj_generator_destroy(generator);
+    }
+    CHECK(memcmp(together[0], together[1], sizeof together[0]) != 0);
+    CHECK(memcmp(together[1], together[2], sizeof together[0]) != 0);
+}
+
+static void options_are_copied(void)
+{
+    struct nj_generator *generator = NULL;
+    struct nj_sequence *sequence = NULL;
+    struct nj_error err;
+    struct nj_token_bias bias = {77, 100.0};
+    int32_t stop_id = 77;
+    size_t n_chosen = 0;
+    struct nj_sequence_options options = sampled();
+    options.sampling.logit_biases = &bias;
+    options.sampling.n_logit_biases = 1;
+    options.stop_ids = &stop_id;
+    options.n_stop_ids = 1;
+    REQUIRE_OK(nj_generator_create(model, NULL, NULL, &generator, &err), &err);
+    REQUIRE_OK(nj_generator_add(generator, &options, &sequence, &err), &err);
+    bias = (struct nj_token_bias){78, 100.0};
+    stop_id = 79;
+
+    REQUIRE_OK(nj_generator_step(generator, NULL, NULL, &err), &err);
+
+    CHECK_EQ(nj_sequence_finish(sequence), NJ_FINISH_STOP);
+    CHECK_EQ(nj_sequence_stop_id(sequence), 77);
+    CHECK_EQ(nj_sequence_chosen(sequence, &n_chosen)[0], 77);
+    CHECK_EQ(n_chosen, 1);
+    nj_generator_destroy(generator);
+}
+
 static void events_tell_what_was_fed_and_chosen(void)
 {
     struct nj_generator *generator = NULL;
@@ -164,6 +294,15 @@ static void what_makes_no_sense_is_refused(void)
     options.n_prompt = 2;
     CHECK_EQ(nj_generator_add(generator, &options, &sequence, &err), NJ_E_USAGE);
     CHECK_CONTAINS(err.text, "prompt id 1 is 256");
+    options = sampled();
+    options.stop_ids = foreign;
+    options.n_stop_ids = 2;
+    CHECK_EQ(nj_generator_add(generator, &options, &sequence, &err), NJ_E_USAGE);
+    CHECK_CONTAINS(err.text, "stop id 1 is 256");
+    options = sampled();
+    options.sampling.min_p = 2.0;
+    CHECK_EQ(nj_generator_add(generator, &options, &sequence, &err), NJ_E_USAGE);
+    CHECK_CONTAINS(err.text, "min_p");
     options = sampled();
     REQUIRE_OK(nj_generator_add(generator, &options, &sequence, &err), &err);
     CHECK_EQ(nj_generator_add(generator, &options, &sequence, &err), NJ_E_USAGE);
@@ -238,6 +377,9 @@ int main(void)
     }
     RUN(company_changes_no_id);
     RUN(a_sequence_continued_with_its_ids_goes_on_as_before);
+    RUN(penalties_after_a_restart_at_any_token_give_the_same_bits);
+    RUN(samples_in_one_batch_are_those_of_single_runs);
+    RUN(options_are_copied);
     RUN(events_tell_what_was_fed_and_chosen);
     RUN(the_models_end_token_stops_a_sequence);
     RUN(what_makes_no_sense_is_refused);

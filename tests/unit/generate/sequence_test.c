@@ -137,6 +137,26 @@ static void a_stop_id_ends_the_sequence_and_is_no_text(void)
     release(&spoken);
 }
 
+/* "stop" is a token of its own; as a stop id it is as little text as the model's are. */
+static void a_stop_id_of_the_job_is_no_text_either(void)
+{
+    for (size_t n_before = 0; n_before < 4; n_before++) {
+        struct spoken spoken;
+        struct nj_token_list word = {0};
+        struct nj_tokenizer *tokenizer = small_tokenizer_open(words, NULL);
+        small_tokenizer_spell(tokenizer, "stop", &word);
+        REQUIRE(word.n_ids == 1);
+        struct nj_sequence_options options = {.stop_ids = word.ids, .n_stop_ids = 1};
+        speak(&spoken, NULL, "a stop b", options, n_before);
+        CHECK_TEXT(spoken.response, "a ");
+        CHECK_EQ(nj_sequence_finish(spoken.sequence), NJ_FINISH_STOP);
+        CHECK_EQ(nj_sequence_stop_id(spoken.sequence), word.ids[0]);
+        release(&spoken);
+        nj_token_list_deinit(&word);
+        nj_tokenizer_close(tokenizer);
+    }
+}
+
 static void special_tokens_in_plain_output_are_no_text(void)
 {
     struct spoken spoken;
@@ -161,6 +181,7 @@ int main(void)
     RUN(characters_split_over_tokens_come_whole);
     RUN(reasoning_stands_apart_and_stop_strings_leave_it_alone);
     RUN(a_stop_id_ends_the_sequence_and_is_no_text);
+    RUN(a_stop_id_of_the_job_is_no_text_either);
     RUN(special_tokens_in_plain_output_are_no_text);
     nj_model_close(model);
     return test_result();
