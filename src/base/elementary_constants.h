@@ -1,6 +1,6 @@
 /* The numbers inside our elementary functions, shared by the scalar definition (elementary.c)
- * and the vector forms (kernels/wide_elementary.inc), so that both run the same steps on the same
- * bits.
+ * and the vector forms (kernels/wide_elementary.inc), so that both run the same steps on the
+ * same bits.
  *
  * The polynomials are minimax fits whose coefficients were rounded to F32 one after the other,
  * lowest first, refitting the rest each time. Changing any of them is a new numerics version.
