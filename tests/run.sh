@@ -91,13 +91,13 @@ check_tidy()
 
 step "format" check_format
 step "build release (gcc)" configure_and_build release &&
-    step "tests release (gcc)" ctest --preset release
+    step "tests release (gcc)" ctest --preset release -j "$jobs"
 step "build (clang)" build_with_clang && {
     step "tests of bits (clang)" ctest --test-dir build/clang --output-on-failure -R '^(kernels|oracle)\.'
     step "clang-tidy" check_tidy
 }
 step "build debug (address, undefined)" configure_and_build debug &&
-    step "tests debug (address, undefined)" ctest --preset debug -LE slow
+    step "tests debug (address, undefined)" ctest --preset debug -LE slow -j "$jobs"
 step "build thread" configure_and_build thread &&
     step "tests thread" ctest --preset thread -R '^(base\.pool|model\.|generate\.|oracle\.t5$|crash\.bits)'
 if [ -n "$long" ]; then
