@@ -82,19 +82,92 @@ static bool is_private(struct nj_text key)
     return key.length_bytes >= 2 && memcmp(key.data, "x-", 2) == 0;
 }
 
+/* What other tools call these keys, besides camelCase. */
+static const struct {
+    const char *written, *ours;
+} aliases[] = {
+    {"stopSequences", "stop"},
+    {"stop_sequences", "stop"},
+    {"maxOutputTokens", "max_tokens"},
+    {"maxCompletionTokens", "max_tokens"},
+    {"max_completion_tokens", "max_tokens"},
+};
+
+enum { ALIAS_BYTES = 64 };
+
+static bool to_snake_case(struct nj_text name, char snake[ALIAS_BYTES])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < name.length_bytes; i++) {
+        bool is_upper = name.data[i] >= 'A' && name.data[i] <= 'Z';
+        if (used + 3 > ALIAS_BYTES) {
+            return false;
+        }
+        if (is_upper) {
+            snake[used++] = '_';
+        }
+        snake[used++] = (char)(is_upper ? name.data[i] - 'A' + 'a' : name.data[i]);
+    }
+    snake[used] = '\0';
+    return true;
+}
+
+static const struct nj_key_rule *find_alias(const struct nj_key_table *table,
+                                            struct nj_text name)
+{
+    char snake[ALIAS_BYTES];
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        if (nj_text_equals(name, aliases[i].written)) {
+            return nj_key_table_find(table, nj_text_from(aliases[i].ours));
+        }
+    }
+    return to_snake_case(name, snake) ? nj_key_table_find(table, nj_text_from(snake)) : NULL;
+}
+
+/* The pair under our name, for readers and for their complaints. NULL after a complaint. */
+static const struct nj_node_pair *rename_pair(struct nj_schema *schema,
+                                              const struct nj_node *map,
+                                              const struct nj_node_pair *pair, const char *name)
+{
+    struct nj_node *key = nj_schema_take(schema, 1, sizeof *key);
+    struct nj_node_pair *renamed = nj_schema_take(schema, 1, sizeof *renamed);
+    if (key == NULL || renamed == NULL) {
+        return NULL;
+    }
+    if (nj_node_get(map, name) != NULL) {
+        nj_schema_error(schema, pair->key->place, "keep one of them", "'%s' stands beside '%s'",
+                        pair->key->text.data, name);
+        return NULL;
+    }
+    nj_diagnose(schema->diagnostics, NJ_SEVERITY_WARNING, pair->key->place, NULL,
+                "'%s' is read as '%s'", pair->key->text.data, name);
+    *key = *pair->key;
+    key->text = nj_text_from(name);
+    *renamed = (struct nj_node_pair){key, pair->value};
+    return renamed;
+}
+
+static void read_pair(struct nj_schema *schema, const struct nj_node *map,
+                      const struct nj_node_pair *pair, const struct nj_key_table *table,
+                      void *target)
+{
+    const struct nj_key_rule *rule = nj_key_table_find(table, pair->key->text);
+    if (rule == NULL && (rule = find_alias(table, pair->key->text)) != NULL) {
+        pair = rename_pair(schema, map, pair, rule->name);
+    }
+    if (rule == NULL) {
+        refuse_unknown(schema, table, pair->key);
+    } else if (pair != NULL) {
+        rule->read(schema, pair, target);
+    }
+}
+
 void nj_schema_read_map(struct nj_schema *schema, const struct nj_node *map,
                         const struct nj_key_table *table, void *target)
 {
     for (size_t i = 0; i < map->n_pairs; i++) {
-        const struct nj_node *key = map->pairs[i].key;
-        if (is_private(key->text)) {
-            continue;
-        }
-        const struct nj_key_rule *rule = nj_key_table_find(table, key->text);
-        if (rule == NULL) {
-            refuse_unknown(schema, table, key);
-        } else {
-            rule->read(schema, &map->pairs[i], target);
+        if (!is_private(map->pairs[i].key->text)) {
+            read_pair(schema, map, &map->pairs[i], table, target);
         }
     }
 }

@@ -32,7 +32,7 @@ typedef void nj_key_reader(struct nj_schema *schema, const struct nj_node_pair *
                            void *target);
 
 struct nj_key_rule {
-    const char *name;
+    const char *name; /* in snake_case; camelCase is read with a notice */
     nj_key_reader *read;
 };
 

@@ -39,8 +39,9 @@ struct builder {
     struct anchor *anchors;
     size_t n_anchors;
     uint32_t n_expanded;
-    size_t n_documents;
-    const struct nj_node *root;
+    const struct nj_node **roots; /* NJ_YAML_DOCUMENTS_LIMIT of them */
+    size_t n_roots;
+    bool is_broken;  /* what was read so far is not the file */
     bool is_stopped; /* a complaint after which going on makes no sense */
     bool out_of_memory;
 };
@@ -53,6 +54,41 @@ const struct nj_node *nj_node_get(const struct nj_node *map, const char *key)
         }
     }
     return NULL;
+}
+
+struct nj_node *nj_node_of_text(struct nj_arena *arena, struct nj_place place,
+                                struct nj_text text, bool is_plain)
+{
+    struct nj_node *node = nj_arena_take(arena, sizeof *node);
+    if (node != NULL) {
+        *node = (struct nj_node){.kind = NJ_NODE_SCALAR,
+                                 .place = place,
+                                 .text = text,
+                                 .is_plain = is_plain,
+                                 .n_expanded = 1,
+                                 .height = 1};
+    }
+    return node;
+}
+
+struct nj_node *nj_node_with(struct nj_arena *arena, const struct nj_node *map,
+                             struct nj_node_pair pair)
+{
+    struct nj_node *copy = nj_arena_take(arena, sizeof *copy);
+    struct nj_node_pair *pairs = nj_arena_take_array(arena, map->n_pairs + 1, sizeof pairs[0]);
+    if (copy == NULL || pairs == NULL) {
+        return NULL;
+    }
+    *copy = *map;
+    copy->pairs = pairs;
+    size_t position = map->n_pairs;
+    for (size_t i = 0; i < map->n_pairs; i++) {
+        pairs[i] = map->pairs[i];
+        position = nj_text_equal(pairs[i].key->text, pair.key->text) ? i : position;
+    }
+    pairs[position] = pair;
+    copy->n_pairs += position == map->n_pairs ? 1 : 0;
+    return copy;
 }
 
 const char *nj_node_kind_name(const struct nj_node *node)
@@ -131,7 +167,7 @@ static void refuse_key(struct builder *builder, struct nj_node *map, const struc
 static void add_child(struct builder *builder, const struct nj_node *node)
 {
     if (builder->n_open == 0) {
-        builder->root = node;
+        builder->roots[builder->n_roots++] = node;
         return;
     }
     struct open_node *parent = &builder->open[builder->n_open - 1];
@@ -501,11 +537,14 @@ static void close_collection(struct builder *builder)
     }
 }
 
+/* Anchors belong to their document. */
 static void on_document(struct builder *builder, const yaml_event_t *event)
 {
-    if (builder->n_documents++ > 0) {
-        stop(builder, place_at(builder, event->start_mark), "put each job into its own file",
-             "several jobs in one file are not supported yet");
+    builder->anchors = NULL;
+    builder->n_anchors = 0;
+    if (builder->n_roots == NJ_YAML_DOCUMENTS_LIMIT) {
+        stop(builder, place_at(builder, event->start_mark), NULL,
+             "more than 1000 jobs in one file");
     }
 }
 
@@ -550,7 +589,7 @@ static void read_events(struct builder *builder, yaml_parser_t *parser)
         if (!yaml_parser_parse(parser, &event)) {
             nj_yaml_problem_explain(parser, builder->path, builder->source,
                                     builder->diagnostics);
-            builder->root = NULL;
+            builder->is_broken = true;
             return;
         }
         on_event(builder, &event);
@@ -574,11 +613,16 @@ static bool refuse_utf16(const struct builder *builder)
 
 enum nj_status nj_yaml_tree_read(const char *path, struct nj_text source,
                                  struct nj_arena *arena, struct nj_diagnostics *diagnostics,
-                                 const struct nj_node **root, struct nj_error *err)
+                                 struct nj_documents *documents, struct nj_error *err)
 {
     struct builder builder = {
         .path = path, .source = source, .arena = arena, .diagnostics = diagnostics};
-    *root = NULL;
+    *documents = (struct nj_documents){0};
+    builder.roots =
+        nj_arena_take_array(arena, NJ_YAML_DOCUMENTS_LIMIT, sizeof(struct nj_node *));
+    if (builder.roots == NULL) {
+        return nj_arena_fail(arena, path, err);
+    }
     if (refuse_utf16(&builder)) {
         return NJ_OK;
     }
@@ -594,6 +638,8 @@ enum nj_status nj_yaml_tree_read(const char *path, struct nj_text source,
     if (builder.out_of_memory) {
         return nj_arena_fail(arena, path, err);
     }
-    *root = builder.n_open == 0 ? builder.root : NULL;
+    if (builder.n_open == 0 && !builder.is_broken) {
+        *documents = (struct nj_documents){builder.roots, builder.n_roots};
+    }
     return NJ_OK;
 }

@@ -19,7 +19,8 @@
 
 enum {
     NJ_YAML_DEPTH_LIMIT = 64,
-    NJ_YAML_NODES_LIMIT = 100000 /* counted with every alias written out */
+    NJ_YAML_NODES_LIMIT = 100000, /* of a file, counted with every alias written out */
+    NJ_YAML_DOCUMENTS_LIMIT = 1000
 };
 
 enum nj_node_kind { NJ_NODE_SCALAR, NJ_NODE_LIST, NJ_NODE_MAP };
@@ -49,11 +50,27 @@ struct nj_node {
     bool is_reported;    /* a complaint was made already: readers stay silent */
 };
 
-/* `*root` lives in the arena; NULL when there were complaints that leave no whole tree. The
- * status is not NJ_OK only when memory ran out; complaints are in `diagnostics`. */
+/* The documents of a file in order. */
+struct nj_documents {
+    const struct nj_node **roots;
+    size_t n_roots;
+};
+
+/* `*documents` lives in the arena; none when there were complaints that leave no whole tree.
+ * The status is not NJ_OK only when memory ran out; complaints are in `diagnostics`. */
 enum nj_status nj_yaml_tree_read(const char *path, struct nj_text source,
                                  struct nj_arena *arena, struct nj_diagnostics *diagnostics,
-                                 const struct nj_node **root, struct nj_error *err);
+                                 struct nj_documents *documents, struct nj_error *err);
+
+/* A text that nobody wrote into the file, such as a value of the command line. NULL when memory
+ * ran out. `text` must live as long as the arena. */
+struct nj_node *nj_node_of_text(struct nj_arena *arena, struct nj_place place,
+                                struct nj_text text, bool is_plain);
+
+/* A copy of the map with the pair, in the place of one with the same key or behind all. NULL
+ * when memory ran out. */
+struct nj_node *nj_node_with(struct nj_arena *arena, const struct nj_node *map,
+                             struct nj_node_pair pair);
 
 /* The value under `key`, or NULL. */
 const struct nj_node *nj_node_get(const struct nj_node *map, const char *key);

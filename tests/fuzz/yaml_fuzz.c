@@ -68,18 +68,21 @@ static void walk(const struct nj_job_spec *spec, uint64_t n_checked)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length_bytes)
 {
     const struct nj_file_system fs = {.open_at = refuse_open};
+    const struct nj_job_overrides overrides = {.limit = 1000}; /* a matrix may be large */
     struct nj_arena arena = {0};
     struct nj_diagnostics diagnostics;
-    const struct nj_job_spec *spec = NULL;
+    struct nj_job_specs specs = {0};
     struct nj_bytes content = {data, length_bytes};
-    uint64_t n_items = 0;
     nj_diagnostics_init(&diagnostics, &arena);
     enum nj_status status =
-        nj_job_spec_read("job.yaml", content, &arena, &diagnostics, &spec, NULL);
-    require((status == NJ_OK) == (spec != NULL));
+        nj_job_specs_read("job.yaml", content, &overrides, &arena, &diagnostics, &specs, NULL);
+    require((status == NJ_OK) == (specs.n_items > 0));
     require((status == NJ_E_INPUT) == (diagnostics.n_errors > 0));
-    if (status == NJ_OK && nj_items_check(spec, &fs, &diagnostics, &n_items, NULL) == NJ_OK) {
-        walk(spec, n_items);
+    for (size_t i = 0; i < specs.n_items; i++) {
+        uint64_t n_items = 0;
+        if (nj_items_check(specs.items[i], &fs, &diagnostics, &n_items, NULL) == NJ_OK) {
+            walk(specs.items[i], n_items);
+        }
     }
     check_complaints(&diagnostics);
     nj_diagnostics_deinit(&diagnostics);

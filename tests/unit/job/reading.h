@@ -48,6 +48,26 @@ static inline void read_bytes_as(struct reading *reading, const char *path, cons
     list_complaints(reading);
 }
 
+/* All jobs of a file, and what the command line changes in them. */
+struct readings {
+    struct reading reading; /* its spec is the first job */
+    struct nj_job_specs specs;
+};
+
+static inline void read_jobs(struct readings *readings, const char *text,
+                             const struct nj_job_overrides *overrides)
+{
+    struct reading *reading = &readings->reading;
+    *readings = (struct readings){.specs = {NULL, 0}};
+    nj_diagnostics_init(&reading->diagnostics, &reading->arena);
+    struct nj_bytes bytes = {(const uint8_t *)text, strlen(text)};
+    reading->status =
+        nj_job_specs_read("job.yaml", bytes, overrides, &reading->arena, &reading->diagnostics,
+                          &readings->specs, &reading->error);
+    reading->spec = reading->status == NJ_OK ? readings->specs.items[0] : NULL;
+    list_complaints(reading);
+}
+
 static inline void read_text(struct reading *reading, const char *text)
 {
     read_bytes_as(reading, "job.yaml", text, strlen(text));

@@ -377,10 +377,10 @@ static void block_texts_keep_their_final_newlines_as_yaml_says(void)
     }
 }
 
-static void several_documents_are_refused_for_now(void)
+static void several_documents_are_refused_where_one_job_is_wanted(void)
 {
     CHECK_COMPLAINTS("nightjar: 1\nprompt: a\n---\nnightjar: 1\nprompt: b\n",
-                     "job.yaml:3:1: several jobs in one file are not supported yet, put each "
+                     "job.yaml:4:1: several jobs in one file are not supported here, put each "
                      "job into its own file");
     CHECK_COMPLAINTS("---\nnightjar: 1\nprompt: a\n...\n", "");
 }
@@ -487,7 +487,7 @@ int main(void)
     RUN(a_comment_behind_a_prompt_is_warned_of);
     RUN(unusual_line_breaks_are_explained_on_error);
     RUN(block_texts_keep_their_final_newlines_as_yaml_says);
-    RUN(several_documents_are_refused_for_now);
+    RUN(several_documents_are_refused_where_one_job_is_wanted);
     RUN(a_file_without_a_document_has_no_job);
     RUN(a_key_longer_than_1024_characters_is_an_error);
     RUN(more_than_16_mib_are_not_read);
