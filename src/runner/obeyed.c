@@ -37,14 +37,7 @@ enum nj_status nj_check_job_is_obeyed(const struct nj_job_spec *spec, struct nj_
 enum nj_status nj_check_sampling_is_obeyed(const struct nj_sampling *sampling,
                                            struct nj_error *err)
 {
-    const struct key keys[] = {
-        {"sampling.min_p", sampling->min_p > 0.0},
-        {"sampling.presence_penalty", sampling->presence_penalty != 0.0},
-        {"sampling.frequency_penalty", sampling->frequency_penalty != 0.0},
-        {"sampling.repeat_penalty", sampling->repeat_penalty != 1.0},
-        {"sampling.n", sampling->n > 1},
-        {"sampling.logprobs", sampling->wants_logprobs},
-        {"sampling.stop_token_ids", sampling->n_stop_tokens > 0},
-        {"sampling.logit_bias", sampling->n_logit_biases > 0}};
+    const struct key keys[] = {{"sampling.n", sampling->n > 1},
+                               {"sampling.logprobs", sampling->wants_logprobs}};
     return refuse_used(keys, sizeof keys / sizeof keys[0], err);
 }

@@ -95,6 +95,28 @@ static enum nj_status check_ids(const struct nj_dims *dims, const struct nj_toke
     return NJ_OK;
 }
 
+/* The ids that the options name must be there too. */
+static enum nj_status check_sampling(const struct nj_dims *dims,
+                                     const struct nj_sampling *sampling, struct nj_error *err)
+{
+    const char *key = "sampling.stop_token_ids";
+    nj_token largest = -1;
+    if (sampling->n_stop_tokens > 0) {
+        largest = sampling->stop_tokens[sampling->n_stop_tokens - 1]; /* they ascend */
+    }
+    if (sampling->n_logit_biases > 0 &&
+        sampling->logit_biases[sampling->n_logit_biases - 1].token > largest) {
+        key = "sampling.logit_bias";
+        largest = sampling->logit_biases[sampling->n_logit_biases - 1].token;
+    }
+    if (largest >= 0 && (uint32_t)largest >= dims->n_vocabulary) {
+        return nj_fail(err, NJ_E_INPUT,
+                       "`%s` names id %d: the model's vocabulary has %u entries, from 0", key,
+                       largest, dims->n_vocabulary);
+    }
+    return NJ_OK;
+}
+
 static enum nj_status check_context(const struct nj_prompt_setting *setting,
                                     const struct nj_token_list *ids, uint32_t max_tokens,
                                     struct nj_error *err)
@@ -127,6 +149,9 @@ enum nj_status nj_prompt_build(const struct nj_prompt_setting *setting,
     }
     if (status == NJ_OK) {
         status = check_ids(setting->dims, ids, err);
+    }
+    if (status == NJ_OK) {
+        status = check_sampling(setting->dims, item->sampling, err);
     }
     if (status == NJ_OK) {
         status = check_context(setting, ids, item->sampling->max_tokens, err);
@@ -169,6 +194,31 @@ static void add_text(struct nj_digest_stream *stream, const char *name, struct n
     nj_digest_stream_add_field(stream, name, text.data, text.length_bytes);
 }
 
+static void add_double_unless(struct nj_digest_stream *stream, const char *name, double value,
+                              double off)
+{
+    if (value != off) {
+        add_double(stream, name, value);
+    }
+}
+
+/* Options that are off are left out, so that an item has the digest that it had before they
+ * came into being. */
+static void add_options(struct nj_digest_stream *stream, const struct nj_sampling *sampling)
+{
+    add_double_unless(stream, "min_p", sampling->min_p, 0.0);
+    add_double_unless(stream, "presence_penalty", sampling->presence_penalty, 0.0);
+    add_double_unless(stream, "frequency_penalty", sampling->frequency_penalty, 0.0);
+    add_double_unless(stream, "repeat_penalty", sampling->repeat_penalty, 1.0);
+    for (size_t i = 0; i < sampling->n_stop_tokens; i++) {
+        add_u64(stream, "stop_token_id", (uint64_t)sampling->stop_tokens[i]);
+    }
+    for (size_t i = 0; i < sampling->n_logit_biases; i++) {
+        add_u64(stream, "logit_bias_id", (uint64_t)sampling->logit_biases[i].token);
+        add_double(stream, "logit_bias", sampling->logit_biases[i].bias);
+    }
+}
+
 static void add_sampling(struct nj_digest_stream *stream, const struct nj_item *item)
 {
     const struct nj_sampling *sampling = item->sampling;
@@ -180,6 +230,7 @@ static void add_sampling(struct nj_digest_stream *stream, const struct nj_item *
     for (size_t i = 0; i < sampling->n_stop; i++) {
         add_text(stream, "stop", sampling->stop[i]);
     }
+    add_options(stream, sampling);
 }
 
 static void add_item(struct nj_digest_stream *stream, const struct nj_prompt_setting *setting,

@@ -35,6 +35,33 @@ static enum nj_status copy_stop_strings(struct nj_slot *slot,
     return NJ_OK;
 }
 
+static enum nj_status copy_sampling(struct nj_slot *slot, struct nj_sequence_options *options,
+                                    struct nj_error *err)
+{
+    const struct nj_sampling *sampling = slot->item.sampling;
+    struct nj_token_bias *biases =
+        nj_arena_take_array(&slot->arena, sampling->n_logit_biases, sizeof *biases);
+    if (biases == NULL) {
+        return nj_arena_fail(&slot->arena, "keep logit biases", err);
+    }
+    for (size_t i = 0; i < sampling->n_logit_biases; i++) {
+        biases[i] = (struct nj_token_bias){.token = sampling->logit_biases[i].token,
+                                           .bias = sampling->logit_biases[i].bias};
+    }
+    options->sampling =
+        (struct nj_sampling_options){.temperature = sampling->temperature,
+                                     .top_p = sampling->top_p,
+                                     .min_p = sampling->min_p,
+                                     .presence_penalty = sampling->presence_penalty,
+                                     .frequency_penalty = sampling->frequency_penalty,
+                                     .repeat_penalty = sampling->repeat_penalty,
+                                     .logit_biases = biases,
+                                     .n_logit_biases = sampling->n_logit_biases,
+                                     .top_k = sampling->top_k,
+                                     .seed = slot->item.seed};
+    return NJ_OK;
+}
+
 /* Ids from the token log, if they continue this prompt. */
 static void restore(struct nj_slot *slot, const struct nj_ledger *ledger,
                     struct nj_sequence_options *options)
@@ -55,15 +82,16 @@ static enum nj_status add_sequence(struct nj_slot *slot, const struct nj_slot_su
         .prompt = slot->prompt.ids,
         .n_prompt = slot->prompt.n_ids,
         .max_tokens = sampling->max_tokens,
-        .sampling = {.temperature = sampling->temperature,
-                     .top_p = sampling->top_p,
-                     .top_k = sampling->top_k,
-                     .seed = slot->item.seed},
+        .stop_ids = sampling->stop_tokens,
+        .n_stop_ids = sampling->n_stop_tokens,
         .is_chat = slot->item.uses_chat,
         .thinking = (uint8_t)supply->setting->spec->thinking,
         .owner = slot,
     };
     enum nj_status status = copy_stop_strings(slot, &options, err);
+    if (status == NJ_OK) {
+        status = copy_sampling(slot, &options, err);
+    }
     if (status == NJ_OK) {
         restore(slot, supply->ledger, &options);
         status = nj_generator_add(supply->generator, &options, &slot->sequence, err);

@@ -1,5 +1,6 @@
 /* What a person sees of a run folder: refusals, restarts, appended items, the files in it. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -165,7 +166,11 @@ static void a_job_that_cannot_run_leaves_no_folder(void)
     static const char foreign_id[] = "nightjar: 1\nids: [1, 70000]\n";
     static const char too_long[] = "nightjar: 1\nids: [1]\nsampling: {max_tokens: 100000}\n";
     static const char text[] = "nightjar: 1\nprompt: hello\n";
-    static const char ignored[] = "nightjar: 1\nids: [1]\nsampling: {min_p: 0.1}\n";
+    static const char foreign_stop[] = "nightjar: 1\nids: [1]\n"
+                                       "sampling: {stop_token_ids: [70000, 3]}\n";
+    static const char foreign_bias[] = "nightjar: 1\nids: [1]\n"
+                                       "sampling: {logit_bias: {70001: -1}}\n";
+    static const char ignored[] = "nightjar: 1\nids: [1]\nbudget: {max_items: 1}\n";
     static const char short_context[] = "nightjar: 1\nids: [1]\ncontext: 9\n"
                                         "sampling: {max_tokens: 9}\n";
 
@@ -176,11 +181,72 @@ static void a_job_that_cannot_run_leaves_no_folder(void)
     CHECK_EQ(run("impossible", text), NJ_E_INPUT);
     CHECK_CONTAINS(err.text, "no tokenizer files");
     CHECK_EQ(run("impossible", ignored), NJ_E_INPUT);
-    CHECK_CONTAINS(err.text, "`sampling.min_p` is not yet obeyed");
+    CHECK_CONTAINS(err.text, "`budget.max_items` is not yet obeyed");
+    CHECK_EQ(run("impossible", foreign_stop), NJ_E_INPUT);
+    CHECK_CONTAINS(err.text, "`sampling.stop_token_ids` names id 70000");
+    CHECK_EQ(run("impossible", foreign_bias), NJ_E_INPUT);
+    CHECK_CONTAINS(err.text, "`sampling.logit_bias` names id 70001");
     CHECK_EQ(run("impossible", short_context), NJ_E_INPUT);
     CHECK_CONTAINS(err.text, "the job's `context` is 9");
 
     CHECK(!tiny_run_has("impossible", ""));
+}
+
+/* Everything that changes what is chosen; each item differs from the first in one key. */
+static void sampling_keys_are_obeyed(void)
+{
+    static const char *const keys[] = {"",
+                                       ", min_p: 1",
+                                       ", presence_penalty: 2",
+                                       ", frequency_penalty: 2",
+                                       ", repeat_penalty: 3",
+                                       ", logit_bias: {9: 100}",
+                                       ", logit_bias: {9: 100}, stop_token_ids: [9]"};
+    enum { N_KEYS = sizeof keys / sizeof keys[0] };
+    char *results[N_KEYS];
+    for (size_t i = 0; i < N_KEYS; i++) {
+        char job[512];
+        (void)snprintf(job, sizeof job,
+                       "nightjar: 1\nids: [1, 2, 3]\n"
+                       "sampling: {temperature: 1, top_k: 3, max_tokens: 40, seed: 2%s}\n",
+                       keys[i]);
+        struct tiny_run fresh = {.folder = "keys", .job = job, .mode = NJ_RUN_FRESH};
+        REQUIRE_OK(tiny_run(&fresh, &report, &err), &err);
+        results[i] = tiny_run_read("keys", "results.jsonl", NULL);
+        REQUIRE(results[i] != NULL);
+        if (i > 0 && strcmp(results[i], results[0]) == 0) {
+            test_fail(__FILE__, __LINE__, "\"%s\" changes nothing", keys[i]);
+        }
+    }
+    CHECK_CONTAINS(results[5], "\"ids\":[9,9,9,9,");
+    CHECK_CONTAINS(results[6], "\"ids\":[9],\"finish_reason\":\"stop\",\"stop_reason\":9");
+    for (size_t i = 0; i < N_KEYS; i++) {
+        free(results[i]);
+    }
+}
+
+/* A run stopped at any sweep counts again what was said before. */
+static void penalties_survive_a_stop_at_any_token(void)
+{
+    static const char job[] = "nightjar: 1\nname: penalties\nids: [1, 2, 3]\n"
+                              "sampling: {temperature: 2, max_tokens: 8, seed: 2,\n"
+                              "  repeat_penalty: 1.5, presence_penalty: 0.5,\n"
+                              "  frequency_penalty: 0.5, min_p: 0.01}\n";
+    REQUIRE_OK(run("penalized", job), &err);
+    char *wanted = tiny_run_read("penalized", "results.jsonl", NULL);
+    for (uint32_t n_sweeps = 1; n_sweeps < 8; n_sweeps++) {
+        struct tiny_run tiny = {.folder = "penalized",
+                                .job = job,
+                                .mode = NJ_RUN_FRESH,
+                                .stop_after_sweeps = n_sweeps};
+        CHECK_EQ(tiny_run(&tiny, &report, &err), NJ_E_STOPPED);
+        REQUIRE_OK(run("penalized", job), &err);
+        CHECK_EQ(report.n_tokens_restored, n_sweeps);
+        char *results = tiny_run_read("penalized", "results.jsonl", NULL);
+        CHECK_TEXT(results, wanted);
+        free(results);
+    }
+    free(wanted);
 }
 
 static void a_drawn_job_seed_is_kept_for_the_whole_run(void)
@@ -332,6 +398,8 @@ int main(void)
     RUN(appended_items_are_the_same_job);
     RUN(a_folder_in_use_is_refused);
     RUN(a_job_that_cannot_run_leaves_no_folder);
+    RUN(sampling_keys_are_obeyed);
+    RUN(penalties_survive_a_stop_at_any_token);
     RUN(a_drawn_job_seed_is_kept_for_the_whole_run);
     RUN(files_are_private_and_complete);
     RUN(identical_inputs_have_an_identical_reproducible_section);
