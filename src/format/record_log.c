@@ -15,7 +15,8 @@ enum {
     BYTE_ORDER_MARK = 0x0A0B0C0D,
     HEADER_CHECKED_BYTES = NJ_RECORD_LOG_HEADER_BYTES - 4,
     RECORD_CHECKED_BYTES = NJ_RECORD_HEADER_BYTES - 4,
-    ALIGNMENT_BYTES = 8
+    ALIGNMENT_BYTES = 8,
+    STRIDE_BYTES = 64 * 1024 /* that zeros are looked at in */
 };
 
 /* --- writing --- */
@@ -86,33 +87,69 @@ struct record_header {
     uint32_t header_crc32;
 };
 
-static bool all_zero(struct nj_bytes span)
+/* The log being read. A source that fails once is not asked again: everything then looks
+ * unreadable, and the scan fails with what it said. */
+struct log {
+    const struct nj_record_source *source;
+    enum nj_status status;
+    struct nj_error *err;
+};
+
+/* NULL when the source failed. The caller has checked that the bytes are inside the log. */
+static const uint8_t *view(struct log *log, uint64_t offset, size_t n_bytes)
 {
-    for (size_t i = 0; i < span.length_bytes; i++) {
-        if (span.data[i] != 0) {
+    const uint8_t *data = NULL;
+    if (log->status == NJ_OK) {
+        log->status = log->source->view(log->source->context, offset, n_bytes, &data, log->err);
+    }
+    return log->status == NJ_OK ? data : NULL;
+}
+
+static uint64_t n_left(const struct log *log, uint64_t offset)
+{
+    return log->source->length_bytes - offset;
+}
+
+static bool all_zero(const uint8_t *data, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i++) {
+        if (data[i] != 0) {
             return false;
         }
     }
     return true;
 }
 
-static struct nj_bytes behind(struct nj_bytes log, size_t offset)
+static bool is_zero_behind(struct log *log, uint64_t offset)
 {
-    struct nj_bytes rest = {log.data + offset, log.length_bytes - offset};
-    return rest;
+    while (n_left(log, offset) > 0) {
+        size_t n_bytes =
+            n_left(log, offset) < STRIDE_BYTES ? (size_t)n_left(log, offset) : STRIDE_BYTES;
+        const uint8_t *data = view(log, offset, n_bytes);
+        if (data == NULL || !all_zero(data, n_bytes)) {
+            return false;
+        }
+        offset += n_bytes;
+    }
+    return true;
 }
+
+static const char unreadable[] = "log cannot be read";
 
 /* Reads the header at `offset` and judges it by itself: checksum, and a length that fits. Gives
  * what is wrong, NULL for nothing. */
-static const char *read_record_header(struct nj_bytes log, size_t offset,
+static const char *read_record_header(struct log *log, uint64_t offset,
                                       struct record_header *header)
 {
-    struct nj_bytes rest = behind(log, offset);
-    if (rest.length_bytes < NJ_RECORD_HEADER_BYTES) {
+    if (n_left(log, offset) < NJ_RECORD_HEADER_BYTES) {
         return "record header is cut off";
     }
+    const uint8_t *data = view(log, offset, NJ_RECORD_HEADER_BYTES);
+    if (data == NULL) {
+        return unreadable;
+    }
     struct nj_byte_reader reader;
-    nj_byte_reader_init(&reader, rest);
+    nj_byte_reader_init(&reader, (struct nj_bytes){data, NJ_RECORD_HEADER_BYTES});
     header->type = nj_read_u32(&reader);
     header->payload_bytes = nj_read_u32(&reader);
     header->sequence = nj_read_u64(&reader);
@@ -120,38 +157,40 @@ static const char *read_record_header(struct nj_bytes log, size_t offset,
     header->chain = nj_read_u32(&reader);
     header->payload_crc32 = nj_read_u32(&reader);
     header->header_crc32 = nj_read_u32(&reader);
-    struct nj_bytes checked = {rest.data, RECORD_CHECKED_BYTES};
+    struct nj_bytes checked = {data, RECORD_CHECKED_BYTES};
     if (nj_crc32(0, checked) != header->header_crc32) {
         return "record header has a wrong checksum";
     }
     if (header->payload_bytes > NJ_RECORD_PAYLOAD_LIMIT_BYTES) {
         return "record is longer than records may be";
     }
-    if (nj_record_encoded_bytes(header->payload_bytes) > rest.length_bytes) {
+    if (nj_record_encoded_bytes(header->payload_bytes) > n_left(log, offset)) {
         return "record is cut off";
     }
     return NULL;
 }
 
-/* Judges payload and padding of a record whose header is good. */
-static const char *check_payload(struct nj_bytes log, size_t offset,
-                                 const struct record_header *header)
+/* Judges payload and padding of a record whose header is good; shows the payload. */
+static const char *check_payload(struct log *log, uint64_t offset,
+                                 const struct record_header *header, struct nj_bytes *payload)
 {
-    struct nj_bytes payload = {log.data + offset + NJ_RECORD_HEADER_BYTES,
-                               header->payload_bytes};
-    if (nj_crc32(0, payload) != header->payload_crc32) {
+    size_t encoded_bytes = nj_record_encoded_bytes(header->payload_bytes);
+    const uint8_t *data = view(log, offset, encoded_bytes);
+    if (data == NULL) {
+        return unreadable;
+    }
+    *payload = (struct nj_bytes){data + NJ_RECORD_HEADER_BYTES, header->payload_bytes};
+    if (nj_crc32(0, *payload) != header->payload_crc32) {
         return "record payload has a wrong checksum";
     }
     size_t used = NJ_RECORD_HEADER_BYTES + (size_t)header->payload_bytes;
-    struct nj_bytes padding = {log.data + offset + used,
-                               nj_record_encoded_bytes(header->payload_bytes) - used};
-    return all_zero(padding) ? NULL : "record padding is not zero";
+    return all_zero(data + used, encoded_bytes - used) ? NULL : "record padding is not zero";
 }
 
 /* Is this whole record the one that must stand here? */
-static const char *check_record(struct nj_bytes log, size_t offset,
+static const char *check_record(struct log *log, uint64_t offset,
                                 const struct nj_record_cursor *cursor,
-                                struct record_header *header)
+                                struct record_header *header, struct nj_bytes *payload)
 {
     const char *fault = read_record_header(log, offset, header);
     if (fault != NULL) {
@@ -166,7 +205,7 @@ static const char *check_record(struct nj_bytes log, size_t offset,
     if (header->chain != cursor->chain) {
         return "record does not follow the one before it";
     }
-    return check_payload(log, offset, header);
+    return check_payload(log, offset, header, payload);
 }
 
 /* Is there a whole record of this log at or behind `offset` that is not one of those already
@@ -175,19 +214,21 @@ static const char *check_record(struct nj_bytes log, size_t offset,
  *
  * Each payload is read at most a few times over in an honest log; a log made to repeat the work
  * for ever is called damaged when it has cost eight times its length. */
-static bool has_later_record(struct nj_bytes log, size_t offset,
+static bool has_later_record(struct log *log, uint64_t offset,
                              const struct nj_record_cursor *cursor)
 {
     uint64_t effort_bytes = 0;
-    for (; log.length_bytes - offset >= NJ_RECORD_HEADER_BYTES; offset += ALIGNMENT_BYTES) {
+    for (; n_left(log, offset) >= NJ_RECORD_HEADER_BYTES && log->status == NJ_OK;
+         offset += ALIGNMENT_BYTES) {
         struct record_header header;
+        struct nj_bytes payload;
         if (read_record_header(log, offset, &header) != NULL ||
             header.salt_low != cursor->salt_low || header.sequence < cursor->sequence) {
             continue;
         }
         effort_bytes += header.payload_bytes;
-        if (check_payload(log, offset, &header) == NULL ||
-            effort_bytes / ALIGNMENT_BYTES > log.length_bytes) {
+        if (check_payload(log, offset, &header, &payload) == NULL ||
+            effort_bytes / ALIGNMENT_BYTES > log->source->length_bytes) {
             return true;
         }
     }
@@ -203,10 +244,10 @@ static void set_end(struct nj_record_log_scan *scan, enum nj_log_end end, const 
 }
 
 /* Nothing verifies at `offset`: says what kind of end that is. */
-static void judge_end(struct nj_bytes log, size_t offset, const char *fault,
+static void judge_end(struct log *log, uint64_t offset, const char *fault,
                       struct nj_record_log_scan *scan)
 {
-    if (all_zero(behind(log, offset))) {
+    if (is_zero_behind(log, offset)) {
         scan->end = NJ_LOG_END_CLEAN;
         return;
     }
@@ -215,15 +256,20 @@ static void judge_end(struct nj_bytes log, size_t offset, const char *fault,
 }
 
 /* Reads the file header; false when there is none to go on from, with `scan->end` set. */
-static bool read_log_header(struct nj_bytes log, uint32_t newest_version,
+static bool read_log_header(struct log *log, uint32_t newest_version,
                             struct nj_record_log_scan *scan)
 {
-    if (log.length_bytes < NJ_RECORD_LOG_HEADER_BYTES) {
-        set_end(scan, NJ_LOG_END_NO_HEADER, "file header is cut off", log.length_bytes);
+    if (log->source->length_bytes < NJ_RECORD_LOG_HEADER_BYTES) {
+        set_end(scan, NJ_LOG_END_NO_HEADER, "file header is cut off",
+                log->source->length_bytes);
+        return false;
+    }
+    const uint8_t *data = view(log, 0, NJ_RECORD_LOG_HEADER_BYTES);
+    if (data == NULL) {
         return false;
     }
     struct nj_byte_reader reader;
-    nj_byte_reader_init(&reader, log);
+    nj_byte_reader_init(&reader, (struct nj_bytes){data, NJ_RECORD_LOG_HEADER_BYTES});
     struct nj_bytes found_magic = nj_read_span(&reader, sizeof magic);
     scan->identity.kind = nj_read_u32(&reader);
     scan->identity.format_version = nj_read_u32(&reader);
@@ -232,13 +278,13 @@ static bool read_log_header(struct nj_bytes log, uint32_t newest_version,
     memcpy(scan->identity.fingerprint, fingerprint.data, sizeof scan->identity.fingerprint);
     uint32_t byte_order = nj_read_u32(&reader);
     uint32_t checksum = nj_read_u32(&reader);
-    struct nj_bytes checked = {log.data, HEADER_CHECKED_BYTES};
+    struct nj_bytes checked = {data, HEADER_CHECKED_BYTES};
 
     bool is_sound = memcmp(found_magic.data, magic, sizeof magic) == 0 &&
                     nj_crc32(0, checked) == checksum && byte_order == BYTE_ORDER_MARK;
     if (!is_sound) {
         /* With records behind it this is no unfinished beginning: nobody may start afresh. */
-        bool is_bare = all_zero(behind(log, NJ_RECORD_LOG_HEADER_BYTES));
+        bool is_bare = is_zero_behind(log, NJ_RECORD_LOG_HEADER_BYTES);
         set_end(scan, is_bare ? NJ_LOG_END_NO_HEADER : NJ_LOG_END_DAMAGED,
                 "file header does not verify", 0);
         memset(&scan->identity, 0, sizeof scan->identity);
@@ -254,44 +300,54 @@ static bool read_log_header(struct nj_bytes log, uint32_t newest_version,
     return true;
 }
 
-static enum nj_status visit_record(struct nj_bytes log, size_t offset,
-                                   const struct record_header *header, nj_record_visit *visit,
-                                   void *context, struct nj_error *err)
+enum nj_status nj_record_log_scan_source(const struct nj_record_source *source,
+                                         uint32_t newest_version, nj_record_visit *visit,
+                                         void *context, struct nj_record_log_scan *scan,
+                                         struct nj_error *err)
 {
-    struct nj_record record = {
-        .type = header->type,
-        .sequence = header->sequence,
-        .payload = {log.data + offset + NJ_RECORD_HEADER_BYTES, header->payload_bytes},
-        .offset_bytes = offset,
-    };
-    return visit(context, &record, err);
-}
-
-enum nj_status nj_record_log_scan(struct nj_bytes log, uint32_t newest_version,
-                                  nj_record_visit *visit, void *context,
-                                  struct nj_record_log_scan *scan, struct nj_error *err)
-{
+    struct log log = {.source = source, .status = NJ_OK, .err = err};
     *scan = (struct nj_record_log_scan){.end = NJ_LOG_END_CLEAN};
-    if (!read_log_header(log, newest_version, scan)) {
-        return NJ_OK;
+    if (!read_log_header(&log, newest_version, scan)) {
+        return log.status;
     }
-    size_t offset = NJ_RECORD_LOG_HEADER_BYTES;
-    while (offset < log.length_bytes) {
+    while (scan->valid_bytes < source->length_bytes) {
         struct record_header header;
-        const char *fault = check_record(log, offset, &scan->cursor, &header);
+        struct nj_record record = {.offset_bytes = scan->valid_bytes};
+        const char *fault =
+            check_record(&log, scan->valid_bytes, &scan->cursor, &header, &record.payload);
         if (fault != NULL) {
-            judge_end(log, offset, fault, scan);
-            break;
+            judge_end(&log, scan->valid_bytes, fault, scan);
+            return log.status;
         }
-        enum nj_status status = visit_record(log, offset, &header, visit, context, err);
+        record.type = header.type;
+        record.sequence = header.sequence;
+        enum nj_status status = visit(context, &record, err);
         if (status != NJ_OK) {
             return status;
         }
         scan->cursor.sequence++;
         scan->cursor.chain = header.header_crc32;
         scan->n_records++;
-        offset += nj_record_encoded_bytes(header.payload_bytes);
-        scan->valid_bytes = offset;
+        scan->valid_bytes += nj_record_encoded_bytes(header.payload_bytes);
     }
     return NJ_OK;
+}
+
+static enum nj_status view_memory(void *context, uint64_t offset, size_t n_bytes,
+                                  const uint8_t **data, struct nj_error *err)
+{
+    const struct nj_bytes *log = context;
+    (void)n_bytes;
+    (void)err; /* memory does not fail */
+    *data = log->data + offset;
+    return NJ_OK;
+}
+
+enum nj_status nj_record_log_scan(struct nj_bytes log, uint32_t newest_version,
+                                  nj_record_visit *visit, void *context,
+                                  struct nj_record_log_scan *scan, struct nj_error *err)
+{
+    struct nj_record_source source = {
+        .context = &log, .length_bytes = log.length_bytes, .view = view_memory};
+    return nj_record_log_scan_source(&source, newest_version, visit, context, scan, err);
 }

@@ -44,7 +44,7 @@ struct nj_record_cursor {
 struct nj_record {
     uint32_t type;
     uint64_t sequence;
-    struct nj_bytes payload; /* a view into the scanned bytes */
+    struct nj_bytes payload; /* valid during the visit */
     uint64_t offset_bytes;   /* of the record's header in the log */
 };
 
@@ -83,8 +83,26 @@ size_t nj_record_encoded_bytes(size_t payload_bytes);
 void nj_record_encode(struct nj_record_cursor *cursor, uint32_t type, struct nj_bytes payload,
                       uint8_t *out);
 
-/* Visits every verified record in order. Only a status from `visit` makes it fail; what is
- * wrong with the log is in `scan`. `newest_version` is the highest format version known. */
+/* Where a log's bytes come from, so that a log of any size can be scanned in little memory. */
+struct nj_record_source {
+    void *context;
+    uint64_t length_bytes; /* of the log */
+    /* Shows `n_bytes` (at most the longest record's, all of them inside the log) at `offset`;
+     * valid until the next call. */
+    enum nj_status (*view)(void *context, uint64_t offset, size_t n_bytes, const uint8_t **data,
+                           struct nj_error *err);
+};
+
+/* Visits every verified record in order. Only a status from `visit` or from the source makes it
+ * fail; `scan` then says how far it came, and the record refused is the one at `valid_bytes`.
+ * What is wrong with the log is in `scan`. `newest_version` is the highest format version
+ * known. */
+enum nj_status nj_record_log_scan_source(const struct nj_record_source *source,
+                                         uint32_t newest_version, nj_record_visit *visit,
+                                         void *context, struct nj_record_log_scan *scan,
+                                         struct nj_error *err);
+
+/* The same over a log in memory. */
 enum nj_status nj_record_log_scan(struct nj_bytes log, uint32_t newest_version,
                                   nj_record_visit *visit, void *context,
                                   struct nj_record_log_scan *scan, struct nj_error *err);

@@ -1,9 +1,10 @@
-/* One append-only log of a run on disk: opened, recovered, appended to, synced.
+/* One append-only log of a run on disk: read, recovered, appended to, synced.
  *
- * Opening reads what is there and brings the file into a state that may be appended to
+ * Reading touches nothing, so that all logs of a folder can be looked at before one is changed.
+ * Recovering brings the file into a state that may be appended to
  * (docs/decisions/0003-durable-logs.md): a torn tail is copied to a quarantine file and cut;
  * damage inside is quarantined from the first bad byte on, and what was verified before it
- * stays; a newer version is refused untouched. Doing it again changes nothing.
+ * stays. Doing it again changes nothing.
  *
  * A log whose write or sync failed is poisoned: it takes nothing more.
  *
@@ -40,9 +41,29 @@ struct nj_log_file_place {
     const struct nj_log *log;               /* hears of quarantined bytes; may be NULL */
 };
 
-/* Opens or creates the log and visits every verified record. NJ_E_STATE a newer version or
- * another kind; NJ_E_STORAGE, NJ_E_IO, NJ_E_MEMORY, or what `visit` returned. On failure
+/* What a log holds, learned without touching it. */
+struct nj_log_found {
+    bool exists;
+    uint64_t length_bytes;
+    struct nj_record_log_scan scan;
+};
+
+/* Reads the log in pieces and visits every verified record; touches nothing, and an absent log
+ * is an empty one. A record whose visit says NJ_E_STATE verifies and yet cannot be true: it,
+ * and what stands behind it, counts as damage. NJ_E_STATE a newer version or another kind;
+ * NJ_E_STORAGE (also for what is no file), NJ_E_PERMISSION, NJ_E_IO, NJ_E_MEMORY, or what
+ * `visit` returned. */
+enum nj_status nj_log_file_read(const struct nj_log_file_place *place, nj_record_visit *visit,
+                                void *context, struct nj_log_found *found,
+                                struct nj_error *err);
+
+/* Opens or creates the log for appending, recovered from what was found in it. On failure
  * nothing is open. */
+enum nj_status nj_log_file_recover(struct nj_log_file *file,
+                                   const struct nj_log_file_place *place,
+                                   const struct nj_log_found *found, struct nj_error *err);
+
+/* Both, one after the other. */
 enum nj_status nj_log_file_open(struct nj_log_file *file, const struct nj_log_file_place *place,
                                 nj_record_visit *visit, void *context, struct nj_error *err);
 void nj_log_file_close(struct nj_log_file *file);

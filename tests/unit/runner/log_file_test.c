@@ -284,6 +284,89 @@ static void after_a_failed_sync_a_log_takes_nothing_more(void)
     nj_log_file_close(&file);
 }
 
+/* Records that cross the pieces in which a log is read, and one longer than a piece. */
+static void a_log_larger_than_what_is_read_at_once_is_read_whole(void)
+{
+    enum { LONG_BYTES = 700 * 1000, N_LONG = 7, LONGEST_BYTES = 3 << 20 };
+    struct nj_log_file file;
+    struct seen seen;
+    struct nj_error err;
+    char *text = malloc(LONGEST_BYTES);
+    REQUIRE(text != NULL);
+    (void)unlinkat(directory_fd, "test.log", 0);
+    CHECK_EQ(open_log(&file, &seen, &err), NJ_OK);
+    for (int i = 0; i < N_LONG; i++) {
+        memset(text, 'a' + i, LONGEST_BYTES);
+        struct nj_bytes payload = {.data = (const uint8_t *)text,
+                                   .length_bytes = i == 3 ? LONGEST_BYTES : LONG_BYTES};
+        REQUIRE_OK(nj_log_file_append(&file, 1, payload, NULL, &err), &err);
+    }
+    uint64_t whole = file.length_bytes;
+    nj_log_file_close(&file);
+    free(text);
+
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+    CHECK_EQ(seen.n_records, N_LONG);
+    CHECK_EQ(seen.last, 'g');
+    nj_log_file_close(&file);
+
+    write_at(whole - 2 * LONG_BYTES, "?", 1);
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+    CHECK_EQ(seen.n_records, N_LONG - 2);
+    char name[64];
+    (void)snprintf(name, sizeof name, "test.log.bad-%llu",
+                   (unsigned long long)file.length_bytes);
+    CHECK_EQ(length_of(name), whole - file.length_bytes);
+    nj_log_file_close(&file);
+}
+
+static enum nj_status doubt_c(void *context, const struct nj_record *record,
+                              struct nj_error *err)
+{
+    if (record->payload.data[0] == 'c') {
+        return nj_fail(err, NJ_E_STATE, "a record that cannot be true");
+    }
+    return see(context, record, err);
+}
+
+static void a_record_that_cannot_be_true_is_damage(void)
+{
+    struct nj_log_file file;
+    struct seen seen = {0};
+    struct nj_error err;
+    struct nj_log_file_place place = place_of(tiny_run_files(), 1);
+    (void)write_log();
+
+    REQUIRE_OK(nj_log_file_open(&file, &place, doubt_c, &seen, &err), &err);
+    append_letter(&file, 'x');
+    nj_log_file_close(&file);
+
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+    CHECK_EQ(seen.n_records, 3);
+    CHECK_EQ(seen.last, 'x');
+    nj_log_file_close(&file);
+}
+
+static void looking_at_a_log_changes_nothing(void)
+{
+    struct nj_log_found found;
+    struct seen seen = {0};
+    struct nj_error err;
+    struct nj_log_file_place place = place_of(tiny_run_files(), 1);
+    uint64_t whole = write_log();
+    cut_at(whole - 3);
+
+    REQUIRE_OK(nj_log_file_read(&place, see, &seen, &found, &err), &err);
+
+    CHECK_EQ(seen.n_records, N_RECORDS - 1);
+    CHECK_EQ(found.scan.end, NJ_LOG_END_TORN);
+    CHECK_EQ(length_of("test.log"), whole - 3);
+    (void)unlinkat(directory_fd, "test.log", 0);
+    REQUIRE_OK(nj_log_file_read(&place, see, &seen, &found, &err), &err);
+    CHECK(!found.exists);
+    CHECK_EQ(length_of("test.log"), 0);
+}
+
 int main(void)
 {
     directory_fd = open(test_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -296,5 +379,8 @@ int main(void)
     RUN(a_newer_version_is_refused_and_not_touched);
     RUN(another_kind_of_log_is_refused_and_not_touched);
     RUN(after_a_failed_sync_a_log_takes_nothing_more);
+    RUN(a_log_larger_than_what_is_read_at_once_is_read_whole);
+    RUN(a_record_that_cannot_be_true_is_damage);
+    RUN(looking_at_a_log_changes_nothing);
     return test_result();
 }
