@@ -13,6 +13,7 @@ static const char usage[] =
     "  nightjar run FILE.yaml      run a job file; the same command continues a stopped run\n"
     "  nightjar validate FILE...   check job files, nothing else\n"
     "  nightjar describe MODEL     what a model directory holds\n"
+    "  nightjar bench kernels      how fast the kernels are here\n"
     "\n"
     "  nightjar VERB --help        the verb's flags\n"
     "  nightjar --version\n";
@@ -22,8 +23,10 @@ struct verb {
     int (*run)(int argc, char **argv);
 };
 
-static const struct verb verbs[] = {
-    {"run", nj_cli_run}, {"validate", nj_cli_validate}, {"describe", nj_cli_describe}};
+static const struct verb verbs[] = {{"run", nj_cli_run},
+                                    {"validate", nj_cli_validate},
+                                    {"describe", nj_cli_describe},
+                                    {"bench", nj_cli_bench}};
 
 int nj_cli_main(int argc, char **argv)
 {

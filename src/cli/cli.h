@@ -12,5 +12,6 @@ int nj_cli_main(int argc, char **argv);
 int nj_cli_run(int argc, char **argv);
 int nj_cli_validate(int argc, char **argv);
 int nj_cli_describe(int argc, char **argv);
+int nj_cli_bench(int argc, char **argv);
 
 #endif
