@@ -206,13 +206,45 @@ static enum nj_status make_directories(const struct nj_file_system *fs, const ch
 
 /* --- opening --- */
 
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)                    ? "a directory"
+           : S_ISFIFO(mode)                 ? "a pipe"
+           : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                            : "something else";
+}
+
+/* `otherwise` for what is not a regular file: a pipe would block its reader for ever, and
+ * nothing else keeps bytes at places. */
+static enum nj_status check_is_regular(const struct nj_file_system *fs, int fd,
+                                       const char *name, enum nj_status otherwise,
+                                       struct nj_error *err)
+{
+    struct stat status;
+    if (fs->status(fs->context, fd, &status) != 0) {
+        return nj_fail(err, NJ_E_IO, "ask what %s is: %s", name, strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return nj_fail(err, otherwise, "open %s: not a regular file but %s", name,
+                       kind_of(status.st_mode));
+    }
+    return NJ_OK;
+}
+
 enum nj_status nj_file_open_read(const struct nj_file_system *fs, int directory_fd,
                                  const char *name, int *fd, struct nj_error *err)
 {
-    int opened = fs->open_at(fs->context, directory_fd, name, O_RDONLY | O_CLOEXEC, 0);
+    /* O_NONBLOCK means nothing for a regular file, and opening a pipe does not wait with it. */
+    int opened =
+        fs->open_at(fs->context, directory_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (opened < 0) {
         return nj_fail(err, nj_status_from_errno(errno, NJ_E_IO), "open %s: %s", name,
                        strerror(errno));
+    }
+    enum nj_status status = check_is_regular(fs, opened, name, NJ_E_INPUT, err);
+    if (status != NJ_OK) {
+        (void)fs->close(fs->context, opened); /* nothing was read */
+        return status;
     }
     *fd = opened;
     return NJ_OK;
@@ -223,7 +255,7 @@ enum nj_status nj_file_open_read(const struct nj_file_system *fs, int directory_
 static int open_or_create(const struct nj_file_system *fs, int directory_fd, const char *name,
                           bool *created)
 {
-    const int flags = O_RDWR | O_APPEND | O_CLOEXEC;
+    const int flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK;
     for (int attempt = 0; attempt < 2; attempt++) {
         *created = false;
         int fd = fs->open_at(fs->context, directory_fd, name, flags, 0);
@@ -237,6 +269,19 @@ static int open_or_create(const struct nj_file_system *fs, int directory_fd, con
         }
     }
     return -1;
+}
+
+/* What a failed open of a name that is to be written means. */
+static enum nj_status fail_open(int error_number, const char *name, struct nj_error *err)
+{
+    if (error_number == EEXIST) { /* there, and yet not there: nothing else looks like this */
+        return nj_fail(err, NJ_E_STORAGE,
+                       "open %s for appending: it is a symbolic link to something that does "
+                       "not exist",
+                       name);
+    }
+    return nj_fail(err, nj_status_from_errno(error_number, NJ_E_STORAGE),
+                   "open %s for appending: %s", name, strerror(error_number));
 }
 
 static enum nj_status sync_created(const struct nj_file_system *fs, int directory_fd, int fd,
@@ -255,14 +300,14 @@ enum nj_status nj_file_open_append(const struct nj_file_system *fs, int director
     bool created = false;
     int opened = open_or_create(fs, directory_fd, name, &created);
     if (opened < 0) {
-        return nj_fail(err, nj_status_from_errno(errno, NJ_E_STORAGE),
-                       "open %s for appending: %s", name, strerror(errno));
+        return fail_open(errno, name, err);
     }
     uint64_t length = 0;
-    enum nj_status status = nj_file_length(fs, opened, &length, err);
-    if (status != NJ_OK) {
-        status = nj_prefix(err, status, "%s", name);
-    } else if (created) {
+    enum nj_status status = check_is_regular(fs, opened, name, NJ_E_STORAGE, err);
+    if (status == NJ_OK) {
+        status = nj_file_length(fs, opened, &length, err);
+    }
+    if (status == NJ_OK && created) {
         status = sync_created(fs, directory_fd, opened, name, err);
     }
     if (status != NJ_OK) {
@@ -285,6 +330,13 @@ enum nj_status nj_file_open_directory(const struct nj_file_system *fs, const cha
             return status;
         }
         opened = fs->open_at(fs->context, AT_FDCWD, path, flags, 0);
+        if (opened < 0 && errno == ENOENT) {
+            return nj_fail(
+                err, NJ_E_STORAGE,
+                "open directory %s: it is a symbolic link to something that does not "
+                "exist, or was removed at once",
+                path);
+        }
     }
     if (opened < 0) {
         return nj_fail(err, nj_status_from_errno(errno, NJ_E_IO), "open directory %s: %s", path,
@@ -402,9 +454,6 @@ static enum nj_status length_to_read(const struct nj_file_system *fs, int fd, co
     struct stat status;
     if (fs->status(fs->context, fd, &status) != 0) {
         return nj_fail(err, NJ_E_IO, "ask for the length of %s: %s", name, strerror(errno));
-    }
-    if (!S_ISREG(status.st_mode)) {
-        return nj_fail(err, NJ_E_INPUT, "read %s: not a regular file", name);
     }
     if ((uint64_t)status.st_size > limit_bytes) {
         return nj_fail(err, NJ_E_INPUT,
@@ -538,10 +587,12 @@ out:
 enum nj_status nj_file_lock(const struct nj_file_system *fs, int directory_fd, const char *name,
                             int *lock_fd, struct nj_error *err)
 {
-    int fd = fs->open_at(fs->context, directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = fs->open_at(fs->context, directory_fd, name,
+                         O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0) {
-        return nj_fail(err, nj_status_from_errno(errno, NJ_E_STORAGE), "open lock file %s: %s",
-                       name, strerror(errno));
+        enum nj_status status =
+            errno == ENOENT ? NJ_E_STORAGE : nj_status_from_errno(errno, NJ_E_STORAGE);
+        return nj_fail(err, status, "open lock file %s: %s", name, strerror(errno));
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         enum nj_status status =

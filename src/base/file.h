@@ -42,11 +42,13 @@ struct nj_file_system {
 /* The C library. */
 const struct nj_file_system *nj_file_system_real(void);
 
-/* Opens for reading. NJ_E_NOT_FOUND, NJ_E_PERMISSION or NJ_E_IO. */
+/* Opens a regular file for reading; never waits for a pipe. NJ_E_INPUT for anything else,
+ * NJ_E_NOT_FOUND, NJ_E_PERMISSION or NJ_E_IO. */
 enum nj_status nj_file_open_read(const struct nj_file_system *fs, int directory_fd,
                                  const char *name, int *fd, struct nj_error *err);
 
-/* Opens (creating 0600 if absent) for appending; a newly created name is made durable too. */
+/* Opens (creating 0600 if absent) for appending; a newly created name is made durable too.
+ * NJ_E_STORAGE for what is not a regular file. */
 enum nj_status nj_file_open_append(const struct nj_file_system *fs, int directory_fd,
                                    const char *name, int *fd, uint64_t *length_bytes,
                                    struct nj_error *err);
