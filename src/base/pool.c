@@ -151,9 +151,9 @@ static enum nj_status start_workers(struct nj_pool *pool, struct nj_error *err)
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error_number != 0) {
-        return nj_fail(err, nj_status_from_errno(error_number, NJ_E_IO),
-                       "start compute thread %u of %u: %s", pool->n_started + 2,
-                       pool->n_threads, strerror(error_number));
+        /* EAGAIN: a limit on threads or memory is reached, whatever the errno says. */
+        return nj_fail(err, NJ_E_MEMORY, "start compute thread %u of %u: %s",
+                       pool->n_started + 2, pool->n_threads, strerror(error_number));
     }
     return NJ_OK;
 }

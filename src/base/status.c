@@ -95,6 +95,7 @@ enum nj_status nj_status_from_errno(int error_number, enum nj_status otherwise)
 {
     switch (error_number) {
     case ENOENT:
+    case ENOTDIR: /* a file stands where a directory was named: nothing can be below it */
         return NJ_E_NOT_FOUND;
     case EACCES:
     case EPERM:
