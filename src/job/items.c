@@ -52,7 +52,7 @@ static enum nj_status load_prompt(struct nj_item_iterator *iterator,
     enum nj_status status =
         nj_file_read_whole(fs, AT_FDCWD, prompt->prompt_path, NJ_JOB_FILE_LIMIT_BYTES,
                            &iterator->arena, &content, &why);
-    if (status == NJ_E_MEMORY) {
+    if (status == NJ_E_MEMORY || status == NJ_E_PERMISSION) {
         return nj_fail(err, status, "%s", why.text);
     }
     if (status != NJ_OK) {
@@ -570,7 +570,7 @@ enum nj_status nj_items_check(const struct nj_job_spec *spec, const struct nj_fi
                        spec->source_path);
     }
     if (n_found == 0 && diagnostics->n_errors == 0) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_WARNING, spec->rows.place, NULL,
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, spec->rows.place, NULL,
                     "there are no rows, so the job has nothing to do");
     }
     status = nj_diagnostics_status(diagnostics, err);

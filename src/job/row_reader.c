@@ -42,7 +42,7 @@ static enum nj_status open_input(struct nj_row_reader *reader, const struct nj_f
 {
     struct nj_error why;
     enum nj_status status = nj_row_input_init(&reader->input, fs, reader->source->path, &why);
-    if (status == NJ_E_MEMORY) {
+    if (status == NJ_E_MEMORY || status == NJ_E_PERMISSION) {
         return nj_fail(err, status, "%s", why.text);
     }
     if (status != NJ_OK) {

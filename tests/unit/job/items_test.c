@@ -322,11 +322,11 @@ static void a_bad_row_is_an_error_with_its_place_while_iterating(void)
     close_job(&job);
 }
 
-static void no_rows_at_all_are_warned_of(void)
+static void no_rows_at_all_are_a_mistake(void)
 {
     write_file("rows.csv", "a\n", 2);
     check_complaints("nightjar: 1\nrows: rows.csv\nprompt: x\n",
-                     "job.yaml:2:7: warning: there are no rows, so the job has nothing to do");
+                     "job.yaml:2:7: there are no rows, so the job has nothing to do");
 }
 
 static void checking_counts_the_items(void)
@@ -458,7 +458,7 @@ int main(void)
     RUN(a_name_that_the_header_lacks_is_said_once_for_the_file);
     RUN(mistakes_in_rows_come_all_at_once);
     RUN(a_bad_row_is_an_error_with_its_place_while_iterating);
-    RUN(no_rows_at_all_are_warned_of);
+    RUN(no_rows_at_all_are_a_mistake);
     RUN(checking_counts_the_items);
     RUN(many_rows_are_walked_in_bounded_memory);
     RUN(running_out_of_memory_anywhere_is_reported);
