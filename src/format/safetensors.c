@@ -260,7 +260,8 @@ static enum nj_status check_entry(const struct scan *scan, const struct entry_dr
     if (entry->end_bytes > scan->data_bytes) {
         return nj_fail(err, NJ_E_WEIGHTS,
                        "byte %" PRIu64 ": data [%" PRIu64 ", %" PRIu64
-                       ") lie outside the file, which has %" PRIu64 " data bytes",
+                       ") lie outside the file, which has %" PRIu64
+                       " data bytes: the file is cut short",
                        nj_json_scan_position(&scan->scanner), entry->begin_bytes,
                        entry->end_bytes, scan->data_bytes);
     }
@@ -453,7 +454,8 @@ enum nj_status nj_safetensors_header_length(const uint8_t prefix[NJ_SAFETENSORS_
 {
     if (file_bytes < NJ_SAFETENSORS_PREFIX_BYTES) {
         return nj_fail(err, NJ_E_WEIGHTS,
-                       "the file has %" PRIu64 " bytes, too few for a safetensors file",
+                       "the file has %" PRIu64
+                       " bytes, too few for a safetensors file: it is cut short",
                        file_bytes);
     }
     struct nj_byte_reader reader;
@@ -467,8 +469,9 @@ enum nj_status nj_safetensors_header_length(const uint8_t prefix[NJ_SAFETENSORS_
     }
     if (length > file_bytes - NJ_SAFETENSORS_PREFIX_BYTES) {
         return nj_fail(err, NJ_E_WEIGHTS,
-                       "byte 0: a header of %" PRIu64 " bytes in a file of %" PRIu64, length,
-                       file_bytes);
+                       "byte 0: a header of %" PRIu64 " bytes in a file of %" PRIu64
+                       ": the file is cut short",
+                       length, file_bytes);
     }
     *header_bytes = length;
     return NJ_OK;

@@ -427,6 +427,7 @@ static enum nj_status read_document(const struct nj_file_system *fs, const char 
     int directory_fd = -1;
     enum nj_status status = nj_file_open_directory(fs, directory, false, &directory_fd, err);
     if (status != NJ_OK) {
+        nj_error_append(err, "; a model is a directory with config.json and its shards");
         goto out;
     }
     status = nj_file_read_whole(fs, directory_fd, "config.json", CONFIG_LIMIT_BYTES, &arena,

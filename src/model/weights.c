@@ -12,6 +12,12 @@
 
 enum { NAME_BYTES = 256 };
 
+/* A shard that is not there, and how many tensors the graph needs from it. */
+struct missing_shard {
+    const char *name; /* the index's */
+    uint32_t n_tensors;
+};
+
 /* One binding under way. */
 struct binder {
     struct nj_weights *weights;
@@ -19,6 +25,9 @@ struct binder {
     const struct nj_weight_index *index;
     uint64_t record_limit_bytes;
     struct nj_complaints complaints;
+    struct missing_shard *missing_shards;
+    size_t n_missing_shards;
+    size_t missing_shards_capacity;
     enum nj_status status; /* of what is not the file's fault: memory */
     struct nj_error *err;
 };
@@ -29,13 +38,42 @@ static void full_name(char name[NAME_BYTES], const char *scope, const char *tens
     (void)snprintf(name, NAME_BYTES, "%s%s%s", scope, tensor, suffix);
 }
 
+/* A missing shard is one complaint, not one for each of its thousands of tensors. */
+static void count_missing_shard(struct binder *binder, const char *shard)
+{
+    /* From the end: tensors of one shard come in runs. */
+    for (size_t i = binder->n_missing_shards; i > 0; i--) {
+        if (strcmp(binder->missing_shards[i - 1].name, shard) == 0) {
+            binder->missing_shards[i - 1].n_tensors++;
+            return;
+        }
+    }
+    enum nj_status status = nj_vector_reserve(
+        &binder->missing_shards, &binder->missing_shards_capacity,
+        sizeof *binder->missing_shards, binder->n_missing_shards + 1, binder->err);
+    if (status != NJ_OK) {
+        binder->status = status;
+        return;
+    }
+    binder->missing_shards[binder->n_missing_shards++] = (struct missing_shard){shard, 1};
+}
+
 static void complain_missing(struct binder *binder, const char *name)
 {
     const char *shard = nj_weight_index_missing_shard(binder->index, name);
     if (shard != NULL) {
-        nj_complain(&binder->complaints, "%s is in %s, which is missing", name, shard);
+        count_missing_shard(binder, shard);
     } else {
         nj_complain(&binder->complaints, "%s is missing", name);
+    }
+}
+
+static void complain_missing_shards(struct binder *binder)
+{
+    for (size_t i = 0; i < binder->n_missing_shards; i++) {
+        const struct missing_shard *shard = &binder->missing_shards[i];
+        nj_complain(&binder->complaints, "%s is missing (%u tensor%s)", shard->name,
+                    shard->n_tensors, shard->n_tensors == 1 ? "" : "s");
     }
 }
 
@@ -451,6 +489,8 @@ enum nj_status nj_weights_init(struct nj_weights *weights, const struct nj_dims 
                             .status = NJ_OK,
                             .err = err};
     bind_all(&binder);
+    complain_missing_shards(&binder);
+    free(binder.missing_shards);
     weights->resident_bytes =
         weights->arena.used_bytes + weights->extents_capacity * sizeof *weights->extents;
     enum nj_status status = binder.status;
