@@ -24,18 +24,22 @@ static enum nj_status reserve(struct nj_checkpoint *checkpoint, size_t n_bytes,
 static struct nj_token_entry entry_of(const struct nj_step_event *event)
 {
     const struct nj_slot *slot = nj_sequence_owner(event->sequence);
-    return (struct nj_token_entry){.item_index = slot->item.index,
+    struct nj_token_entry entry = {.item_index = slot->item.index,
                                    .item_tag = nj_item_tag(&slot->digest),
                                    .position = event->position,
                                    .token = event->token,
-                                   .logprob = event->logprob};
+                                   .logprob = event->logprob,
+                                   .n_top = event->n_top};
+    memcpy(entry.top, event->top, event->n_top * sizeof *event->top);
+    return entry;
 }
 
 enum nj_status nj_checkpoint_tokens(struct nj_checkpoint *checkpoint,
                                     const struct nj_step_event *events, uint32_t n_events,
                                     struct nj_error *err)
 {
-    enum nj_status status = reserve(checkpoint, (size_t)n_events * NJ_TOKEN_ENTRY_BYTES, err);
+    enum nj_status status =
+        reserve(checkpoint, (size_t)n_events * NJ_TOKEN_ENTRY_LIMIT_BYTES, err);
     if (status != NJ_OK) {
         return status;
     }
@@ -67,7 +71,7 @@ static enum nj_status append_result(struct nj_checkpoint *checkpoint,
                                       .item_digest = slot->digest};
     nj_json_writer_reset(&checkpoint->line);
     enum nj_status status =
-        nj_slot_write_result(slot, checkpoint->has_text, &checkpoint->line, err);
+        nj_slot_write_result(slot, checkpoint->tokenizer, &checkpoint->line, err);
     if (status == NJ_OK) {
         status = nj_json_finish(&checkpoint->line, &result.line, err);
     }
@@ -98,7 +102,7 @@ static enum nj_status show_result(struct nj_checkpoint *checkpoint, const struct
     struct nj_text line;
     nj_json_writer_reset(&checkpoint->line);
     enum nj_status status =
-        nj_slot_write_result(slot, checkpoint->has_text, &checkpoint->line, err);
+        nj_slot_write_result(slot, checkpoint->tokenizer, &checkpoint->line, err);
     if (status == NJ_OK) {
         nj_json_write_newline(&checkpoint->line);
         status = nj_json_finish(&checkpoint->line, &line, err);

@@ -32,7 +32,7 @@ struct nj_checkpoint {
     int live_fd; /* live.jsonl, for people who watch: written, never synced */
     const struct nj_run_host *host;
     struct nj_ledger *ledger;
-    bool has_text;
+    const struct nj_tokenizer *tokenizer; /* NULL: results have no text */
 
     struct nj_json_writer line;
     uint8_t *buffer;

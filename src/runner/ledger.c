@@ -9,6 +9,7 @@ void nj_ledger_deinit(struct nj_ledger *ledger)
 {
     for (size_t i = 0; i < ledger->n_restored; i++) {
         nj_token_list_deinit(&ledger->restored[i].tokens);
+        nj_logprobs_deinit(&ledger->restored[i].logprobs);
     }
     free(ledger->restored);
     free(ledger->items);
@@ -79,12 +80,18 @@ enum nj_status nj_ledger_restore(struct nj_ledger *ledger, const struct nj_token
         }
         restored = &ledger->restored[ledger->n_restored++];
         *restored = (struct nj_restored){.item_index = entry->item_index,
-                                         .first_position = entry->position};
+                                         .first_position = entry->position,
+                                         .logprobs.n_top = entry->n_top};
     }
-    if (entry->position != restored->first_position + restored->tokens.n_ids) {
+    if (entry->position != restored->first_position + restored->tokens.n_ids ||
+        entry->n_top != restored->logprobs.n_top) {
         return NJ_OK; /* chosen again after a log was damaged: the same id, kept once */
     }
-    return nj_token_list_append(&restored->tokens, &entry->token, 1, err);
+    struct nj_token_logprob chosen = {.token = entry->token, .logprob = entry->logprob};
+    enum nj_status status =
+        nj_logprobs_add(&restored->logprobs, chosen, entry->top, entry->n_top, err);
+    return status == NJ_OK ? nj_token_list_append(&restored->tokens, &entry->token, 1, err)
+                           : status;
 }
 
 const struct nj_restored *nj_ledger_restored(const struct nj_ledger *ledger,

@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/status.h"
+#include "runner/logprobs.h"
 #include "runner/token_log.h"
 #include "tokenizer/tokenizer.h"
 
@@ -35,6 +36,7 @@ struct nj_restored {
     uint64_t item_index;
     uint32_t first_position;
     struct nj_token_list tokens;
+    struct nj_logprobs logprobs; /* of the same ids */
 };
 
 /* Zeroed is valid and empty. */

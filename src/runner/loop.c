@@ -6,8 +6,18 @@ enum {
     /* What an item may write besides its ids: two lines, two frames, an estimate. */
     ITEM_OVERHEAD_BYTES = 8 * 1024,
     /* Of one id: its entry in the token log and its text, twice. */
-    TOKEN_BYTES = NJ_TOKEN_ENTRY_BYTES + 2 * 16
+    TOKEN_BYTES = NJ_TOKEN_ENTRY_BYTES + 2 * 16,
+    /* Of one log-probability: in the token log and as an object in two lines. */
+    LOGPROB_BYTES = NJ_TOKEN_ALTERNATIVE_BYTES + 2 * 64
 };
+
+/* What finishing the item may write. */
+static uint64_t bytes_of(const struct nj_sampling *sampling)
+{
+    uint64_t n_logprobs = sampling->wants_logprobs ? 1 + sampling->n_top_logprobs : 0;
+    return ITEM_OVERHEAD_BYTES +
+           sampling->max_tokens * (TOKEN_BYTES + n_logprobs * LOGPROB_BYTES);
+}
 
 static void tell(struct nj_loop *loop, struct nj_event *event)
 {
@@ -53,9 +63,7 @@ static enum nj_status begin_item(struct nj_loop *loop, struct nj_slot *slot, uin
     if (status != NJ_OK) {
         return status;
     }
-    uint64_t n_bytes =
-        ITEM_OVERHEAD_BYTES + (uint64_t)slot->item.sampling->max_tokens * TOKEN_BYTES;
-    status = loop->host->reserve(loop->host->context, n_bytes, err);
+    status = loop->host->reserve(loop->host->context, bytes_of(slot->item.sampling), err);
     if (status != NJ_OK) {
         return status;
     }
@@ -83,6 +91,19 @@ static enum nj_status fill_slots(struct nj_loop *loop, struct nj_error *err)
         }
     }
     return NJ_OK;
+}
+
+static enum nj_status note_tokens(const struct nj_loop *loop, uint32_t n_events,
+                                  struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    for (uint32_t i = 0; i < n_events && status == NJ_OK; i++) {
+        if (loop->events[i].type == NJ_STEP_TOKEN) {
+            struct nj_slot *slot = nj_sequence_owner(loop->events[i].sequence);
+            status = nj_slot_note(slot, &loop->events[i], err);
+        }
+    }
+    return status;
 }
 
 static void tell_tokens(struct nj_loop *loop, uint32_t n_events)
@@ -127,6 +148,9 @@ static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
     }
     if (status == NJ_OK) {
         status = nj_checkpoint_tokens(loop->checkpoint, loop->events, n_events, err);
+    }
+    if (status == NJ_OK) {
+        status = note_tokens(loop, n_events, err);
     }
     if (status == NJ_OK) {
         tell_tokens(loop, n_events);

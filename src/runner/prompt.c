@@ -206,6 +206,9 @@ static void add_double_unless(struct nj_digest_stream *stream, const char *name,
  * came into being. */
 static void add_options(struct nj_digest_stream *stream, const struct nj_sampling *sampling)
 {
+    if (sampling->wants_logprobs) {
+        add_u64(stream, "logprobs", sampling->n_top_logprobs);
+    }
     add_double_unless(stream, "min_p", sampling->min_p, 0.0);
     add_double_unless(stream, "presence_penalty", sampling->presence_penalty, 0.0);
     add_double_unless(stream, "frequency_penalty", sampling->frequency_penalty, 0.0);

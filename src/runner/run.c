@@ -322,7 +322,7 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
     run->checkpoint.results = &run->logs.results;
     run->checkpoint.host = &run->host;
     run->checkpoint.ledger = &run->ledger;
-    run->checkpoint.has_text = run->tokenizer != NULL;
+    run->checkpoint.tokenizer = run->tokenizer;
     loop->host = &run->host;
     loop->supply = (struct nj_slot_supply){.generator = run->generator,
                                            .source = &run->source,

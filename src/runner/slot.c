@@ -58,20 +58,29 @@ static enum nj_status copy_sampling(struct nj_slot *slot, struct nj_sequence_opt
                                      .logit_biases = biases,
                                      .n_logit_biases = sampling->n_logit_biases,
                                      .top_k = sampling->top_k,
+                                     .n_top_logprobs = sampling->n_top_logprobs,
                                      .seed = slot->item.seed};
     return NJ_OK;
 }
 
-/* Ids from the token log, if they continue this prompt. */
-static void restore(struct nj_slot *slot, const struct nj_ledger *ledger,
-                    struct nj_sequence_options *options)
+/* Ids from the token log, if they continue this prompt. They do not, whatever their tag says,
+ * with another number of alternatives. */
+static enum nj_status restore(struct nj_slot *slot, const struct nj_slot_supply *supply,
+                              struct nj_sequence_options *options, struct nj_error *err)
 {
-    const struct nj_restored *restored = nj_ledger_restored(ledger, slot->item.index);
-    if (restored != NULL && restored->first_position == slot->prompt.n_ids) {
-        options->chosen = restored->tokens.ids;
-        options->n_chosen = restored->tokens.n_ids;
+    uint32_t n_vocabulary = supply->setting->dims->n_vocabulary;
+    const struct nj_restored *restored = nj_ledger_restored(supply->ledger, slot->item.index);
+    uint32_t n_top = options->sampling.n_top_logprobs;
+    if (restored == NULL || restored->first_position != slot->prompt.n_ids ||
+        restored->logprobs.n_top != (n_top < n_vocabulary ? n_top : n_vocabulary)) {
+        return NJ_OK;
     }
+    options->chosen = restored->tokens.ids;
+    options->n_chosen = restored->tokens.n_ids;
     slot->n_restored = options->n_chosen;
+    return slot->item.sampling->wants_logprobs
+               ? nj_logprobs_copy(&slot->logprobs, &restored->logprobs, err)
+               : NJ_OK;
 }
 
 static enum nj_status add_sequence(struct nj_slot *slot, const struct nj_slot_supply *supply,
@@ -93,7 +102,9 @@ static enum nj_status add_sequence(struct nj_slot *slot, const struct nj_slot_su
         status = copy_sampling(slot, &options, err);
     }
     if (status == NJ_OK) {
-        restore(slot, supply->ledger, &options);
+        status = restore(slot, supply, &options, err);
+    }
+    if (status == NJ_OK) {
         status = nj_generator_add(supply->generator, &options, &slot->sequence, err);
     }
     return status;
@@ -123,11 +134,21 @@ enum nj_status nj_slot_begin(struct nj_slot *slot, const struct nj_slot_supply *
     return status;
 }
 
+enum nj_status nj_slot_note(struct nj_slot *slot, const struct nj_step_event *event,
+                            struct nj_error *err)
+{
+    struct nj_token_logprob chosen = {.token = event->token, .logprob = event->logprob};
+    return slot->item.sampling->wants_logprobs
+               ? nj_logprobs_add(&slot->logprobs, chosen, event->top, event->n_top, err)
+               : NJ_OK;
+}
+
 void nj_slot_end(struct nj_slot *slot, struct nj_generator *generator)
 {
     if (slot->sequence != NULL) {
         nj_generator_remove(generator, slot->sequence);
     }
+    nj_logprobs_deinit(&slot->logprobs);
     nj_token_list_deinit(&slot->prompt);
     nj_arena_deinit(&slot->arena);
     memset(slot, 0, sizeof *slot);
@@ -253,7 +274,21 @@ static void write_error(struct nj_json_writer *writer, const struct nj_slot *slo
     nj_json_end_object(writer);
 }
 
-enum nj_status nj_slot_write_result(const struct nj_slot *slot, bool has_text,
+static void write_logprobs(struct nj_json_writer *writer, const struct nj_slot *slot,
+                           const struct nj_tokenizer *tokenizer)
+{
+    size_t n_chosen = 0;
+    (void)nj_sequence_chosen(slot->sequence, &n_chosen);
+    nj_json_key(writer, "logprobs");
+    if (slot->item.sampling->wants_logprobs && nj_slot_is_ok(slot)) {
+        nj_logprobs_write(&slot->logprobs, n_chosen, tokenizer, writer);
+    } else {
+        nj_json_write_null(writer);
+    }
+}
+
+enum nj_status nj_slot_write_result(const struct nj_slot *slot,
+                                    const struct nj_tokenizer *tokenizer,
                                     struct nj_json_writer *writer, struct nj_error *err)
 {
     struct nj_digest prompt;
@@ -273,7 +308,7 @@ enum nj_status nj_slot_write_result(const struct nj_slot *slot, bool has_text,
     write_vars(writer, &slot->item);
     nj_json_key(writer, "prompt_sha256");
     write_hex(writer, &prompt);
-    write_texts(writer, slot, has_text);
+    write_texts(writer, slot, tokenizer != NULL);
     write_ids(writer, slot);
     nj_json_key(writer, "finish_reason");
     nj_json_write_string(writer, nj_slot_finish_reason(slot));
@@ -285,8 +320,7 @@ enum nj_status nj_slot_write_result(const struct nj_slot *slot, bool has_text,
     } else {
         nj_json_write_null(writer); /* nothing is drawn */
     }
-    nj_json_key(writer, "logprobs");
-    nj_json_write_null(writer);
+    write_logprobs(writer, slot, tokenizer);
     write_error(writer, slot);
     nj_json_end_object(writer);
     return NJ_OK;

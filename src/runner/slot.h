@@ -15,6 +15,7 @@
 #include "job/items.h"
 #include "runner/item_source.h"
 #include "runner/ledger.h"
+#include "runner/logprobs.h"
 #include "runner/prompt.h"
 
 /* Free when `sequence` is NULL. Zeroed is free. */
@@ -24,7 +25,8 @@ struct nj_slot {
     struct nj_item item;
     struct nj_token_list prompt;
     struct nj_digest digest;
-    uint64_t n_restored; /* ids that an earlier run had chosen */
+    uint64_t n_restored;         /* ids that an earlier run had chosen */
+    struct nj_logprobs logprobs; /* of all chosen ids; empty where the item wants none */
 };
 
 /* Where slots get what they need. Borrowed. */
@@ -40,6 +42,10 @@ struct nj_slot_supply {
 enum nj_status nj_slot_begin(struct nj_slot *slot, const struct nj_slot_supply *supply,
                              uint64_t index, struct nj_error *err);
 
+/* Keeps what the result line will say of the id that the event chose for this slot. */
+enum nj_status nj_slot_note(struct nj_slot *slot, const struct nj_step_event *event,
+                            struct nj_error *err);
+
 /* Removes the sequence and releases the item. */
 void nj_slot_end(struct nj_slot *slot, struct nj_generator *generator);
 
@@ -49,8 +55,9 @@ bool nj_slot_is_ok(const struct nj_slot *slot);
 const char *nj_slot_finish_reason(const struct nj_slot *slot);
 
 /* Writes the result line of a finished item, without its newline (docs/formats/results.md).
- * `has_text`: the model has a tokenizer. */
-enum nj_status nj_slot_write_result(const struct nj_slot *slot, bool has_text,
+ * Without a tokenizer (NULL) it has ids and no text. */
+enum nj_status nj_slot_write_result(const struct nj_slot *slot,
+                                    const struct nj_tokenizer *tokenizer,
                                     struct nj_json_writer *writer, struct nj_error *err);
 
 #endif

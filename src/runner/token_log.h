@@ -17,12 +17,16 @@
 #include "base/status.h"
 #include "base/value_types.h"
 #include "format/record_log.h"
+#include "nightjar/generate.h"
 
 enum {
     NJ_TOKEN_LOG_VERSION = 1,
     NJ_TOKEN_LOG_KIND = 'T' | 'O' << 8 | 'K' << 16 | 'S' << 24,
     NJ_TOKEN_RECORD_SWEEP = 1,
-    NJ_TOKEN_ENTRY_BYTES = 36 /* without alternatives */
+    NJ_TOKEN_ENTRY_BYTES = 36, /* without alternatives */
+    NJ_TOKEN_ALTERNATIVE_BYTES = 8,
+    NJ_TOKEN_ENTRY_LIMIT_BYTES =
+        NJ_TOKEN_ENTRY_BYTES + NJ_MAX_TOP_LOGPROBS * NJ_TOKEN_ALTERNATIVE_BYTES
 };
 
 struct nj_token_entry {
@@ -32,9 +36,11 @@ struct nj_token_entry {
     uint32_t position; /* counted from the prompt's first id */
     nj_token token;
     float logprob;
+    uint32_t n_top;
+    struct nj_token_logprob top[NJ_MAX_TOP_LOGPROBS]; /* alternatives, likeliest first */
 };
 
-/* `out` has room for n_entries * NJ_TOKEN_ENTRY_BYTES; returns the bytes written. */
+/* `out` has room for n_entries * NJ_TOKEN_ENTRY_LIMIT_BYTES; returns the bytes written. */
 size_t nj_token_entries_encode(const struct nj_token_entry *entries, size_t n_entries,
                                uint8_t *out);
 

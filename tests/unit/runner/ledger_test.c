@@ -82,6 +82,37 @@ static void an_id_chosen_again_or_behind_a_gap_is_not_taken(void)
     nj_ledger_deinit(&ledger);
 }
 
+static void log_probabilities_are_restored_with_their_ids(void)
+{
+    struct nj_ledger ledger;
+    struct nj_digest digest = digest_of(1);
+    struct nj_token_entry entry = {.item_index = 1,
+                                   .item_tag = nj_item_tag(&digest),
+                                   .position = 3,
+                                   .token = 8,
+                                   .logprob = -0.5f,
+                                   .n_top = 1,
+                                   .top = {{9, -0.25f}}};
+    struct nj_error err;
+    fill(&ledger);
+    REQUIRE_OK(nj_ledger_restore(&ledger, &entry, &err), &err);
+    entry.position = 4;
+    REQUIRE_OK(nj_ledger_restore(&ledger, &entry, &err), &err);
+    entry.position = 5;
+    entry.n_top = 0; /* not of this answer, which has one alternative to each id */
+    REQUIRE_OK(nj_ledger_restore(&ledger, &entry, &err), &err);
+
+    const struct nj_restored *restored = nj_ledger_restored(&ledger, 1);
+
+    REQUIRE(restored != NULL && restored->logprobs.n_values == 4);
+    CHECK_EQ(restored->tokens.n_ids, 2);
+    CHECK_EQ(restored->logprobs.n_ids, 2);
+    CHECK_EQ(restored->logprobs.values[2].token, 8);
+    CHECK_EQ(restored->logprobs.values[3].token, 9);
+    CHECK(restored->logprobs.values[3].logprob == -0.25f);
+    nj_ledger_deinit(&ledger);
+}
+
 static void the_first_result_wins(void)
 {
     struct nj_ledger ledger;
@@ -101,6 +132,7 @@ int main(void)
     RUN(ids_of_open_items_are_restored_in_order);
     RUN(ids_of_done_foreign_or_unknown_items_are_not);
     RUN(an_id_chosen_again_or_behind_a_gap_is_not_taken);
+    RUN(log_probabilities_are_restored_with_their_ids);
     RUN(the_first_result_wins);
     return test_result();
 }

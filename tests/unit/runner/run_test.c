@@ -225,13 +225,58 @@ static void sampling_keys_are_obeyed(void)
     }
 }
 
-/* A run stopped at any sweep counts again what was said before. */
-static void penalties_survive_a_stop_at_any_token(void)
+static void log_probabilities_stand_in_the_result_line(void)
 {
-    static const char job[] = "nightjar: 1\nname: penalties\nids: [1, 2, 3]\n"
-                              "sampling: {temperature: 2, max_tokens: 8, seed: 2,\n"
-                              "  repeat_penalty: 1.5, presence_penalty: 0.5,\n"
-                              "  frequency_penalty: 0.5, min_p: 0.01}\n";
+    static const char top[] = "nightjar: 1\nids: [1, 2, 3]\n"
+                              "sampling: {temperature: 0, max_tokens: 2, logprobs: 3}\n";
+    static const char chosen[] = "nightjar: 1\nids: [1, 2, 3]\n"
+                                 "sampling: {temperature: 0, max_tokens: 2, logprobs: 0}\n";
+    REQUIRE_OK(run("top", top), &err);
+    REQUIRE_OK(run("chosen", chosen), &err);
+    char *line = tiny_run_read("top", "results.jsonl", NULL);
+    struct nj_json *document = NULL;
+    REQUIRE_OK(nj_json_parse(nj_text_from(line), "results.jsonl", &document, &err), &err);
+    const struct nj_json_value *root = nj_json_root(document);
+    const struct nj_json_value *logprobs = nj_json_get(root, "logprobs");
+    REQUIRE(nj_json_count(logprobs) == 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct nj_json_value *token = nj_json_at(logprobs, i);
+        const struct nj_json_value *alternatives = nj_json_get(token, "top");
+        const struct nj_json_value *first = nj_json_at(alternatives, 0);
+        int64_t id = -1;
+        int64_t chosen_id = -2;
+        int64_t first_id = -3;
+        double values[4] = {1.0, 1.0, 1.0, 1.0};
+        CHECK(nj_json_as_integer(nj_json_at(nj_json_get(root, "ids"), i), &id));
+        CHECK(nj_json_as_integer(nj_json_get(token, "id"), &chosen_id));
+        CHECK(nj_json_as_integer(nj_json_get(first, "id"), &first_id));
+        CHECK_EQ(chosen_id, id);
+        CHECK_EQ(first_id, id); /* greedy */
+        CHECK_EQ(nj_json_type_of(nj_json_get(token, "token")), NJ_JSON_NULL);
+        CHECK_EQ(nj_json_count(alternatives), 3);
+        CHECK(nj_json_as_number(nj_json_get(token, "logprob"), &values[0]));
+        for (size_t k = 0; k < 3; k++) {
+            CHECK(nj_json_as_number(nj_json_get(nj_json_at(alternatives, k), "logprob"),
+                                    &values[1 + k]));
+        }
+        CHECK(values[0] < 0.0 && values[0] == values[1]);
+        CHECK(values[1] >= values[2] && values[2] >= values[3]);
+    }
+    nj_json_destroy(document);
+    free(line);
+    line = tiny_run_read("chosen", "results.jsonl", NULL);
+    CHECK_CONTAINS(line, ",\"top\":[]}");
+    free(line);
+}
+
+/* A run stopped at any sweep counts again what was said before. */
+static void penalties_and_log_probabilities_survive_a_stop_at_any_token(void)
+{
+    static const char job[] =
+        "nightjar: 1\nname: penalties\nids: [1, 2, 3]\n"
+        "sampling: {temperature: 2, max_tokens: 8, seed: 2, logprobs: 5,\n"
+        "  repeat_penalty: 1.5, presence_penalty: 0.5,\n"
+        "  frequency_penalty: 0.5, min_p: 0.01}\n";
     REQUIRE_OK(run("penalized", job), &err);
     char *wanted = tiny_run_read("penalized", "results.jsonl", NULL);
     for (uint32_t n_sweeps = 1; n_sweeps < 8; n_sweeps++) {
@@ -399,7 +444,8 @@ int main(void)
     RUN(a_folder_in_use_is_refused);
     RUN(a_job_that_cannot_run_leaves_no_folder);
     RUN(sampling_keys_are_obeyed);
-    RUN(penalties_survive_a_stop_at_any_token);
+    RUN(log_probabilities_stand_in_the_result_line);
+    RUN(penalties_and_log_probabilities_survive_a_stop_at_any_token);
     RUN(a_drawn_job_seed_is_kept_for_the_whole_run);
     RUN(files_are_private_and_complete);
     RUN(identical_inputs_have_an_identical_reproducible_section);
