@@ -27,6 +27,8 @@ struct nj_item_iterator {
     size_t next_cell;     /* for the present prompt */
     uint64_t next_repeat; /* for the present cell */
     uint64_t n_repeats;
+    uint32_t next_sample; /* of the present item */
+    bool ignores_samples; /* gives the first sample only */
     uint64_t next_index;
 };
 
@@ -400,6 +402,7 @@ static enum nj_status render_item(struct nj_item_iterator *iterator, struct nj_a
                              .prompt_index = iterator->next_prompt,
                              .row_index = iterator->row.index,
                              .repeat_index = iterator->next_repeat,
+                             .sample = iterator->next_sample,
                              .model = choose_model(&rendering)};
     if (iterator->spec->matrix.n_cells > 0) {
         item->matrix_index = iterator->spec->matrix.indices[iterator->next_cell];
@@ -432,6 +435,15 @@ static void move_on(struct nj_item_iterator *iterator)
     }
     iterator->next_prompt = 0;
     iterator->has_row = false;
+}
+
+static void move_on_to_sample(struct nj_item_iterator *iterator, uint32_t n_samples)
+{
+    if (!iterator->ignores_samples && ++iterator->next_sample < n_samples) {
+        return;
+    }
+    iterator->next_sample = 0;
+    move_on(iterator);
 }
 
 /* The window and arena of a row live only until the next row; items may live longer. */
@@ -472,11 +484,13 @@ static enum nj_status next_item(struct nj_item_iterator *iterator, struct nj_are
     if (!*has_item) {
         return NJ_OK;
     }
+    size_t n_errors = diagnostics->n_errors;
     enum nj_status status = render_item(iterator, arena, diagnostics, item, err);
     if (status == NJ_OK) {
         status = detach(item, arena, err);
     }
-    move_on(iterator);
+    bool is_usable = status == NJ_OK && diagnostics->n_errors == n_errors;
+    move_on_to_sample(iterator, is_usable ? item->sampling->n : 1);
     return status;
 }
 
@@ -517,13 +531,14 @@ static enum nj_status check_rows(struct nj_item_iterator *iterator,
     return status;
 }
 
-/* Repeats differ in nothing that could be wrong, so one of each is looked at. */
+/* Repeats and samples differ in nothing that could be wrong, so one of each is looked at. */
 static enum nj_status check_each(struct nj_item_iterator *iterator,
                                  struct nj_diagnostics *diagnostics, struct nj_error *err)
 {
     bool has_item = true;
     enum nj_status status = NJ_OK;
     iterator->n_repeats = 1;
+    iterator->ignores_samples = true;
     while (status == NJ_OK && has_item) {
         struct nj_arena arena = {0};
         struct nj_item item;

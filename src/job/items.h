@@ -30,6 +30,7 @@ struct nj_item {
     uint64_t row_index;      /* source row, from 0 */
     uint64_t matrix_index;   /* cell of the matrix; 0 without one */
     uint64_t repeat_index;   /* 0 without `repeat` */
+    uint32_t sample;         /* which of its `sampling.n` answers */
     uint64_t seed;           /* resolved: as written, or derived */
     struct nj_text model;    /* as written; empty when the file names none */
     struct nj_text filename; /* from `output.filename`; empty without */
@@ -53,8 +54,9 @@ enum nj_status nj_item_iterator_open(const struct nj_job_spec *spec,
                                      struct nj_item_iterator **iterator, struct nj_error *err);
 void nj_item_iterator_close(struct nj_item_iterator *iterator);
 
-/* `*has_item` false at the end. A bad row (ragged, not UTF-8, unknown variable) is NJ_E_INPUT
- * with "file:line:column: ..." in the error. */
+/* `*has_item` false at the end. An item comes once for each of its samples, these following
+ * each other and differing in `sample` only. A bad row (ragged, not UTF-8, unknown variable) is
+ * NJ_E_INPUT with "file:line:column: ..." in the error. */
 enum nj_status nj_item_iterator_next(struct nj_item_iterator *iterator, struct nj_arena *arena,
                                      struct nj_item *item, bool *has_item,
                                      struct nj_error *err);

@@ -24,8 +24,9 @@ static enum nj_status reserve(struct nj_checkpoint *checkpoint, size_t n_bytes,
 static struct nj_token_entry entry_of(const struct nj_step_event *event)
 {
     const struct nj_slot *slot = nj_sequence_owner(event->sequence);
-    struct nj_token_entry entry = {.item_index = slot->item.index,
+    struct nj_token_entry entry = {.item_index = slot->index,
                                    .item_tag = nj_item_tag(&slot->digest),
+                                   .sample = slot->item.sample,
                                    .position = event->position,
                                    .token = event->token,
                                    .logprob = event->logprob,
@@ -66,7 +67,8 @@ static bool is_finished(const struct nj_slot *slot)
 static enum nj_status append_result(struct nj_checkpoint *checkpoint,
                                     const struct nj_slot *slot, struct nj_error *err)
 {
-    struct nj_result_record result = {.item_index = slot->item.index,
+    struct nj_result_record result = {.item_index = slot->index,
+                                      .sample = slot->item.sample,
                                       .is_ok = nj_slot_is_ok(slot),
                                       .item_digest = slot->digest};
     nj_json_writer_reset(&checkpoint->line);
@@ -89,7 +91,7 @@ static enum nj_status append_result(struct nj_checkpoint *checkpoint,
     status =
         nj_log_file_append(checkpoint->results, NJ_RESULT_RECORD_ITEM, payload, &offset, err);
     if (status == NJ_OK) {
-        nj_ledger_set_done(checkpoint->ledger, slot->item.index, result.is_ok,
+        nj_ledger_set_done(checkpoint->ledger, slot->index, result.is_ok,
                            offset + NJ_RESULT_PREFIX_BYTES, (uint32_t)result.line.length_bytes);
     }
     return status;
@@ -123,7 +125,8 @@ static enum nj_status mark_done(struct nj_checkpoint *checkpoint, const struct n
         return status;
     }
     const struct nj_run_host *host = checkpoint->host;
-    return host->item_done(host->context, slot->item.index, 0, nj_slot_is_ok(slot), err);
+    return host->item_done(host->context, slot->index, slot->item.sample, nj_slot_is_ok(slot),
+                           err);
 }
 
 enum nj_status nj_checkpoint_results(struct nj_checkpoint *checkpoint,

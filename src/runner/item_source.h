@@ -22,7 +22,8 @@ struct nj_item_source {
 
 void nj_item_source_deinit(struct nj_item_source *source);
 
-/* Renders item `index` into the arena. NJ_E_INPUT when there is none any more. */
+/* Renders item `index` of the run into the arena: each sample of an item is one of its own.
+ * NJ_E_INPUT when there is none any more. */
 enum nj_status nj_item_source_read(struct nj_item_source *source, uint64_t index,
                                    struct nj_arena *arena, struct nj_item *item,
                                    struct nj_error *err);

@@ -1,6 +1,9 @@
 /* What is known of every item: what it is, whether it is done, where its result lies, and the
  * ids that earlier runs chose for it.
  *
+ * Items are those of the run: each sample of a job's item is one of its own, with a digest that
+ * tells it from the others.
+ *
  * An item done takes 48 bytes here, whatever its text; ids are kept for items under way only.
  *
  * Threads: one owner.

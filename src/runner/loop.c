@@ -36,6 +36,7 @@ static void tell_item(struct nj_loop *loop, enum nj_event_type type, const struc
     (void)nj_sequence_chosen(slot->sequence, &n_chosen);
     struct nj_event event = {.type = type,
                              .item_index = slot->item.index,
+                             .sample = slot->item.sample,
                              .item_id = slot->item.id,
                              .n_tokens_restored = slot->n_restored,
                              .n_prompt_tokens = slot->prompt.n_ids,
@@ -113,6 +114,7 @@ static void tell_tokens(struct nj_loop *loop, uint32_t n_events)
             const struct nj_slot *slot = nj_sequence_owner(loop->events[i].sequence);
             struct nj_event event = {.type = NJ_EVENT_TOKEN,
                                      .item_index = slot->item.index,
+                                     .sample = slot->item.sample,
                                      .item_id = slot->item.id,
                                      .token = loop->events[i].token};
             loop->counts.n_generated++;

@@ -33,10 +33,3 @@ enum nj_status nj_check_job_is_obeyed(const struct nj_job_spec *spec, struct nj_
     enum nj_status status = refuse_used(keys, sizeof keys / sizeof keys[0], err);
     return status == NJ_OK ? NJ_OK : nj_prefix(err, status, "%s", spec->source_path);
 }
-
-enum nj_status nj_check_sampling_is_obeyed(const struct nj_sampling *sampling,
-                                           struct nj_error *err)
-{
-    const struct key keys[] = {{"sampling.n", sampling->n > 1}};
-    return refuse_used(keys, sizeof keys / sizeof keys[0], err);
-}

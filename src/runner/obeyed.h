@@ -10,8 +10,4 @@
 /* NJ_E_INPUT naming the first key of the job that a run does not obey. */
 enum nj_status nj_check_job_is_obeyed(const struct nj_job_spec *spec, struct nj_error *err);
 
-/* The same of one item's resolved sampling. */
-enum nj_status nj_check_sampling_is_obeyed(const struct nj_sampling *sampling,
-                                           struct nj_error *err);
-
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "nightjar/model.h"
-#include "runner/obeyed.h"
 
 /* "item 3 (heron)": how complaints name an item. */
 static enum nj_status name_item(const struct nj_item *item, enum nj_status status,
@@ -143,10 +142,7 @@ enum nj_status nj_prompt_build(const struct nj_prompt_setting *setting,
                                const struct nj_item *item, struct nj_token_list *ids,
                                struct nj_error *err)
 {
-    enum nj_status status = nj_check_sampling_is_obeyed(item->sampling, err);
-    if (status == NJ_OK) {
-        status = write_ids(setting, item, ids, err);
-    }
+    enum nj_status status = write_ids(setting, item, ids, err);
     if (status == NJ_OK) {
         status = check_ids(setting->dims, ids, err);
     }
@@ -229,6 +225,9 @@ static void add_sampling(struct nj_digest_stream *stream, const struct nj_item *
     add_double(stream, "top_p", sampling->top_p);
     add_u64(stream, "top_k", sampling->top_k);
     add_u64(stream, "max_tokens", sampling->max_tokens);
+    if (item->sample > 0) {
+        add_u64(stream, "sample", item->sample);
+    }
     add_u64(stream, "seed", sampling->temperature > 0.0 ? item->seed : 0);
     for (size_t i = 0; i < sampling->n_stop; i++) {
         add_text(stream, "stop", sampling->stop[i]);

@@ -40,8 +40,7 @@ static enum nj_status visit_result(void *context, const struct nj_record *record
     struct nj_result_record result;
     bool is_result = false;
     enum nj_status status = nj_result_record_decode(record, &result, &is_result, err);
-    if (status != NJ_OK || !is_result || result.item_index >= ledger->n_items ||
-        result.sample != 0) {
+    if (status != NJ_OK || !is_result || result.item_index >= ledger->n_items) {
         return status;
     }
     const struct nj_digest *wanted = &ledger->items[result.item_index].digest;

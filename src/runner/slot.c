@@ -6,7 +6,7 @@
 static enum nj_status check_digest(const struct nj_slot *slot, const struct nj_ledger *ledger,
                                    struct nj_error *err)
 {
-    const struct nj_digest *surveyed = &ledger->items[slot->item.index].digest;
+    const struct nj_digest *surveyed = &ledger->items[slot->index].digest;
     if (memcmp(surveyed->bytes, slot->digest.bytes, NJ_DIGEST_BYTES) != 0) {
         return nj_fail(err, NJ_E_STATE,
                        "item %llu is not what it was when the run began: the job's rows or "
@@ -59,6 +59,7 @@ static enum nj_status copy_sampling(struct nj_slot *slot, struct nj_sequence_opt
                                      .n_logit_biases = sampling->n_logit_biases,
                                      .top_k = sampling->top_k,
                                      .n_top_logprobs = sampling->n_top_logprobs,
+                                     .sample = slot->item.sample,
                                      .seed = slot->item.seed};
     return NJ_OK;
 }
@@ -69,7 +70,7 @@ static enum nj_status restore(struct nj_slot *slot, const struct nj_slot_supply 
                               struct nj_sequence_options *options, struct nj_error *err)
 {
     uint32_t n_vocabulary = supply->setting->dims->n_vocabulary;
-    const struct nj_restored *restored = nj_ledger_restored(supply->ledger, slot->item.index);
+    const struct nj_restored *restored = nj_ledger_restored(supply->ledger, slot->index);
     uint32_t n_top = options->sampling.n_top_logprobs;
     if (restored == NULL || restored->first_position != slot->prompt.n_ids ||
         restored->logprobs.n_top != (n_top < n_vocabulary ? n_top : n_vocabulary)) {
@@ -113,6 +114,7 @@ static enum nj_status add_sequence(struct nj_slot *slot, const struct nj_slot_su
 enum nj_status nj_slot_begin(struct nj_slot *slot, const struct nj_slot_supply *supply,
                              uint64_t index, struct nj_error *err)
 {
+    slot->index = index;
     enum nj_status status =
         nj_item_source_read(supply->source, index, &slot->arena, &slot->item, err);
     if (status == NJ_OK) {
@@ -302,7 +304,7 @@ enum nj_status nj_slot_write_result(const struct nj_slot *slot,
     nj_json_key(writer, "id");
     nj_json_write_text(writer, slot->item.id);
     nj_json_key(writer, "sample");
-    nj_json_write_unsigned(writer, 0);
+    nj_json_write_unsigned(writer, slot->item.sample);
     nj_json_key(writer, "status");
     nj_json_write_string(writer, nj_slot_is_ok(slot) ? "ok" : "failed");
     write_vars(writer, &slot->item);

@@ -22,6 +22,7 @@
 struct nj_slot {
     struct nj_sequence *sequence; /* the generator's */
     struct nj_arena arena;        /* of the item's texts */
+    uint64_t index; /* in the run, where each sample of an item is one of its own */
     struct nj_item item;
     struct nj_token_list prompt;
     struct nj_digest digest;
@@ -37,8 +38,9 @@ struct nj_slot_supply {
     const struct nj_ledger *ledger;
 };
 
-/* Renders and tokenizes item `index` and adds its sequence, with the ids restored for it.
- * NJ_E_STATE when the item is not the one that was surveyed: its rows changed under the run. */
+/* Renders and tokenizes item `index` of the run and adds its sequence, with the ids restored
+ * for it. NJ_E_STATE when the item is not the one that was surveyed: its rows changed under the
+ * run. */
 enum nj_status nj_slot_begin(struct nj_slot *slot, const struct nj_slot_supply *supply,
                              uint64_t index, struct nj_error *err);
 

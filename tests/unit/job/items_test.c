@@ -343,6 +343,31 @@ static void checking_counts_the_items(void)
     close_job(&job);
 }
 
+static void an_item_comes_once_for_each_of_its_samples(void)
+{
+    static const char text[] = "nightjar: 1\nprompts:\n"
+                               "  - {id: a, prompt: x, sampling: {n: 3, seed: 9}}\n"
+                               "  - {id: b, prompt: y}\n";
+    static const char *const ids[] = {"a", "a", "a", "b"};
+    static const uint32_t samples[] = {0, 1, 2, 0};
+    struct job job;
+    uint64_t n_items = 0;
+    REQUIRE(open_job(&job, text));
+    for (size_t i = 0; i < 4; i++) {
+        struct nj_item item = next_item(&job);
+        check_id_and_last_message(&item, ids[i], i < 3 ? "x" : "y");
+        CHECK_EQ(item.index, i / 3);
+        CHECK_EQ(item.sample, samples[i]);
+        CHECK(i == 3 || item.seed == 9);
+    }
+    check_end(&job);
+    CHECK_EQ(nj_items_check(job.reading.spec, nj_file_system_real(), &job.reading.diagnostics,
+                            &n_items, NULL),
+             NJ_OK);
+    CHECK_EQ(n_items, 2);
+    close_job(&job);
+}
+
 /* The whole file is far larger than what may be held at a time. */
 static void many_rows_are_walked_in_bounded_memory(void)
 {
@@ -460,6 +485,7 @@ int main(void)
     RUN(a_bad_row_is_an_error_with_its_place_while_iterating);
     RUN(no_rows_at_all_are_a_mistake);
     RUN(checking_counts_the_items);
+    RUN(an_item_comes_once_for_each_of_its_samples);
     RUN(many_rows_are_walked_in_bounded_memory);
     RUN(running_out_of_memory_anywhere_is_reported);
     RUN(a_failing_file_anywhere_is_reported);

@@ -294,6 +294,82 @@ static void penalties_and_log_probabilities_survive_a_stop_at_any_token(void)
     free(wanted);
 }
 
+/* A job of two items, of which the first wants `n` answers. */
+static const char *sampled_job(char job[512], unsigned n)
+{
+    (void)snprintf(job, 512,
+                   "nightjar: 1\nname: samples\n"
+                   "sampling: {temperature: 2, max_tokens: 5, seed: 3, repeat_penalty: 1.2}\n"
+                   "prompts:\n"
+                   "  - {id: many, ids: [1, 2, 3], sampling: {n: %u, logprobs: 2}}\n"
+                   "  - {id: one, ids: [4, 5]}\n",
+                   n);
+    return job;
+}
+
+/* The number of lines that begin with the same bytes in both texts. */
+static unsigned n_equal_lines(const char *a, const char *b)
+{
+    unsigned n = 0;
+    for (size_t i = 0; a[i] != '\0' && a[i] == b[i]; i++) {
+        n += a[i] == '\n';
+    }
+    return n;
+}
+
+static void samples_are_results_of_their_own_and_do_not_depend_on_each_other(void)
+{
+    static const char *const beginnings[] = {"{\"index\":0,\"id\":\"many\",\"sample\":0,",
+                                             "{\"index\":0,\"id\":\"many\",\"sample\":1,",
+                                             "{\"index\":0,\"id\":\"many\",\"sample\":2,",
+                                             "{\"index\":1,\"id\":\"one\",\"sample\":0,"};
+    char job[512];
+    REQUIRE_OK(run("single", sampled_job(job, 1)), &err);
+    REQUIRE_OK(run("twice", sampled_job(job, 2)), &err);
+    REQUIRE_OK(run("thrice", sampled_job(job, 3)), &err);
+    CHECK_EQ(report.n_items_ok, 4);
+    char *single = tiny_run_read("single", "results.jsonl", NULL);
+    char *twice = tiny_run_read("twice", "results.jsonl", NULL);
+    char *thrice = tiny_run_read("thrice", "results.jsonl", NULL);
+
+    const char *line = thrice;
+    const char *ids[4] = {NULL};
+    for (size_t i = 0; i < 4; i++) {
+        CHECK_EQ(strncmp(line, beginnings[i], strlen(beginnings[i])), 0);
+        ids[i] = strstr(line, "\"ids\":");
+        line = strchr(line, '\n') + 1;
+    }
+    CHECK_TEXT(line, "");
+    CHECK(strncmp(ids[0], ids[1], 16) != 0);
+    CHECK(strncmp(ids[1], ids[2], 16) != 0);
+    CHECK_EQ(n_equal_lines(single, thrice), 1);
+    CHECK_EQ(n_equal_lines(twice, thrice), 2);
+    CHECK_TEXT(strstr(thrice, beginnings[3]), strstr(single, beginnings[3]));
+    free(single);
+    free(twice);
+    free(thrice);
+}
+
+static void samples_survive_a_stop_at_any_sweep(void)
+{
+    char job[512];
+    REQUIRE_OK(run("samples", sampled_job(job, 3)), &err);
+    char *wanted = tiny_run_read("samples", "results.jsonl", NULL);
+    for (uint32_t n_sweeps = 1; n_sweeps < 10; n_sweeps++) {
+        struct tiny_run tiny = {.folder = "samples",
+                                .job = job,
+                                .mode = NJ_RUN_FRESH,
+                                .batch = 2,
+                                .stop_after_sweeps = n_sweeps};
+        CHECK_EQ(tiny_run(&tiny, &report, &err), NJ_E_STOPPED);
+        REQUIRE_OK(run("samples", job), &err);
+        char *results = tiny_run_read("samples", "results.jsonl", NULL);
+        CHECK_TEXT(results, wanted);
+        free(results);
+    }
+    free(wanted);
+}
+
 static void a_drawn_job_seed_is_kept_for_the_whole_run(void)
 {
     struct tiny_run tiny = {.folder = "seeded", .stop_after_sweeps = 4, .entropy = 1 << 25};
@@ -446,6 +522,8 @@ int main(void)
     RUN(sampling_keys_are_obeyed);
     RUN(log_probabilities_stand_in_the_result_line);
     RUN(penalties_and_log_probabilities_survive_a_stop_at_any_token);
+    RUN(samples_are_results_of_their_own_and_do_not_depend_on_each_other);
+    RUN(samples_survive_a_stop_at_any_sweep);
     RUN(a_drawn_job_seed_is_kept_for_the_whole_run);
     RUN(files_are_private_and_complete);
     RUN(identical_inputs_have_an_identical_reproducible_section);
