@@ -1,16 +1,22 @@
 /* One register holds a pair's sixteen lanes, so a tile of 6 weight rows by 4 activation rows
- * takes 24 accumulators, 4 activations and 1 weight of the 32 registers. Weights are decoded in
- * the loop, where it hides beside the multiply-adds, and all of n_inputs is done in one go:
- * spilling accumulators between panels costs more than it saves here.
+ * takes 24 accumulators, 4 activations and 1 weight of the 32 registers; one of 4 by 6 takes
+ * two more, and decodes each weight for six rows instead of four, which pays where decoding is
+ * dear (MXFP4). Weights are decoded in the loop, where it hides beside the multiply-adds, and
+ * all of n_inputs is done in one go: spilling accumulators between panels costs more than it
+ * saves here.
  */
 #include "kernels/multiply.h"
+
+#include <stdbool.h>
 
 #include "kernels/wide_avx512.h"
 #include "quant/mxfp4.h"
 
 enum {
-    TILE_WEIGHTS = 6,
-    TILE_INPUTS = 4,
+    /* The sides of a tile: long by short, or short by long. */
+    LONG_SIDE = 6,
+    SHORT_SIDE = 4,
+    BOTH_TILES_WEIGHTS = 12, /* divides into tiles of either kind */
     /* From this many rows on, all activations are met by a block of weights that stays in L2
      * before the next block is read. */
     FEWEST_FOR_BLOCKS = 32,
@@ -20,7 +26,7 @@ enum {
     F32_GROUP_BYTES = NJ_LANES * 4
 };
 
-/* Up to TILE_WEIGHTS weight rows, one after the other in memory. */
+/* The weight rows of a tile, one after the other in memory. */
 struct weight_rows {
     const uint8_t *values;
     const uint8_t *scales;
@@ -132,10 +138,9 @@ struct tile_inputs {
 
 WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *rows,
                             size_t n_weights, const struct tile_inputs *tile, size_t n_inputs,
-                            size_t group, size_t odd_group,
-                            wide chain[TILE_WEIGHTS][TILE_INPUTS])
+                            size_t group, size_t odd_group, wide chain[LONG_SIDE][LONG_SIDE])
 {
-    wide inputs[TILE_INPUTS];
+    wide inputs[LONG_SIDE];
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
         inputs[c] = pin(wide_load(tile->x + c * tile->x_stride + group * NJ_LANES));
@@ -155,9 +160,9 @@ WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *
 
 WIDE_INLINE void tail_step(enum nj_matrix_type type, const struct weight_rows *rows,
                            size_t n_weights, const struct tile_inputs *tile, size_t n_inputs,
-                           size_t group, size_t n_values, wide chain[TILE_WEIGHTS][TILE_INPUTS])
+                           size_t group, size_t n_values, wide chain[LONG_SIDE][LONG_SIDE])
 {
-    wide inputs[TILE_INPUTS];
+    wide inputs[LONG_SIDE];
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
         const float *from = tile->x + c * tile->x_stride + group * NJ_LANES;
@@ -173,20 +178,31 @@ WIDE_INLINE void tail_step(enum nj_matrix_type type, const struct weight_rows *r
     }
 }
 
-WIDE_INLINE void write_sums(size_t n_weights, size_t n_inputs,
-                            wide chain[TILE_WEIGHTS][TILE_INPUTS],
+/* The accumulator of a pair, counted through the weights of one activation row after another;
+ * zeros behind the last. */
+WIDE_INLINE wide pair_chain(size_t n_weights, size_t n_inputs, wide chain[LONG_SIDE][LONG_SIDE],
+                            size_t pair)
+{
+    return pair < n_weights * n_inputs ? chain[pair % n_weights][pair / n_weights]
+                                       : wide_set(0.0F);
+}
+
+WIDE_INLINE void write_sums(size_t n_weights, size_t n_inputs, wide chain[LONG_SIDE][LONG_SIDE],
                             const struct tile_inputs *tile)
 {
+    float sums[LONG_SIDE * SHORT_SIDE];
     WIDE_UNROLL
-    for (size_t w = 0; w < n_weights; w++) {
-        wide none = wide_set(0.0F);
-        float sums[TILE_INPUTS];
-        _mm_storeu_ps(sums, fold_four(chain[w][0], n_inputs > 1 ? chain[w][1] : none,
-                                      n_inputs > 2 ? chain[w][2] : none,
-                                      n_inputs > 3 ? chain[w][3] : none));
+    for (size_t pair = 0; pair < n_weights * n_inputs; pair += 4) {
+        _mm_storeu_ps(sums + pair, fold_four(pair_chain(n_weights, n_inputs, chain, pair),
+                                             pair_chain(n_weights, n_inputs, chain, pair + 1),
+                                             pair_chain(n_weights, n_inputs, chain, pair + 2),
+                                             pair_chain(n_weights, n_inputs, chain, pair + 3)));
+    }
+    WIDE_UNROLL
+    for (size_t c = 0; c < n_inputs; c++) {
         WIDE_UNROLL
-        for (size_t c = 0; c < n_inputs; c++) {
-            tile->y[c * tile->y_stride + w] = sums[c];
+        for (size_t w = 0; w < n_weights; w++) {
+            tile->y[c * tile->y_stride + w] = sums[c * n_weights + w];
         }
     }
 }
@@ -195,7 +211,7 @@ WIDE_INLINE void multiply_tile(enum nj_matrix_type type, uint32_t n_values,
                                const struct weight_rows *rows, size_t n_weights,
                                const struct tile_inputs *tile, size_t n_inputs)
 {
-    wide chain[TILE_WEIGHTS][TILE_INPUTS];
+    wide chain[LONG_SIDE][LONG_SIDE];
     WIDE_UNROLL
     for (size_t w = 0; w < n_weights; w++) {
         WIDE_UNROLL
@@ -225,49 +241,59 @@ WIDE_INLINE void multiply_tile(enum nj_matrix_type type, uint32_t n_values,
     write_sums(n_weights, n_inputs, chain, tile);
 }
 
-WIDE_INLINE void multiply_some_inputs(enum nj_matrix_type type, uint32_t n_values,
-                                      const struct weight_rows *rows, size_t n_weights,
-                                      const struct tile_inputs *tile, uint32_t n_inputs)
+/* How many activation rows the next tile takes. */
+static uint32_t tile_inputs_of(enum nj_matrix_type type, uint32_t n_left)
 {
-    switch (n_inputs) {
-    case 4:
-        multiply_tile(type, n_values, rows, n_weights, tile, 4);
-        break;
-    case 3:
-        multiply_tile(type, n_values, rows, n_weights, tile, 3);
-        break;
-    case 2:
-        multiply_tile(type, n_values, rows, n_weights, tile, 2);
-        break;
-    default:
-        multiply_tile(type, n_values, rows, n_weights, tile, 1);
-        break;
+    if (type != NJ_MATRIX_MXFP4) {
+        return n_left < SHORT_SIDE ? n_left : SHORT_SIDE;
     }
+    if (n_left <= LONG_SIDE) {
+        return n_left;
+    }
+    /* 7 and 8 as two tiles of about the same size: a tile of one or two is slow. */
+    return n_left <= 2 * SHORT_SIDE ? SHORT_SIDE : LONG_SIDE;
 }
 
 /* How many weight rows the next tile takes: only these sizes exist. */
-static uint32_t tile_size(uint32_t n_left)
+static uint32_t tile_weights_of(uint32_t n_inputs, uint32_t n_left)
 {
-    if (n_left >= TILE_WEIGHTS) {
-        return TILE_WEIGHTS;
+    uint32_t most = n_inputs > SHORT_SIDE ? SHORT_SIDE : LONG_SIDE;
+    if (n_left >= most) {
+        return most;
     }
     return n_left >= 2 ? 2 : 1;
 }
 
 WIDE_INLINE void multiply_some_weights(enum nj_matrix_type type, uint32_t n_values,
                                        const struct weight_rows *rows, uint32_t n_weights,
-                                       const struct tile_inputs *tile, uint32_t n_inputs)
+                                       const struct tile_inputs *tile, size_t n_inputs)
 {
-    switch (n_weights) {
-    case TILE_WEIGHTS:
-        multiply_some_inputs(type, n_values, rows, TILE_WEIGHTS, tile, n_inputs);
-        break;
-    case 2:
-        multiply_some_inputs(type, n_values, rows, 2, tile, n_inputs);
-        break;
-    default:
-        multiply_some_inputs(type, n_values, rows, 1, tile, n_inputs);
-        break;
+    const uint32_t most = n_inputs > SHORT_SIDE ? SHORT_SIDE : LONG_SIDE;
+    if (n_weights == most) {
+        multiply_tile(type, n_values, rows, most, tile, n_inputs);
+    } else if (n_weights == 2) {
+        multiply_tile(type, n_values, rows, 2, tile, n_inputs);
+    } else {
+        multiply_tile(type, n_values, rows, 1, tile, n_inputs);
+    }
+}
+
+WIDE_INLINE void multiply_some_inputs(enum nj_matrix_type type, uint32_t n_values,
+                                      const struct weight_rows *rows, uint32_t n_weights,
+                                      const struct tile_inputs *tile, uint32_t n_inputs)
+{
+    if (type == NJ_MATRIX_MXFP4 && n_inputs == 6) {
+        multiply_some_weights(type, n_values, rows, n_weights, tile, 6);
+    } else if (type == NJ_MATRIX_MXFP4 && n_inputs == 5) {
+        multiply_some_weights(type, n_values, rows, n_weights, tile, 5);
+    } else if (n_inputs == 4) {
+        multiply_some_weights(type, n_values, rows, n_weights, tile, 4);
+    } else if (n_inputs == 3) {
+        multiply_some_weights(type, n_values, rows, n_weights, tile, 3);
+    } else if (n_inputs == 2) {
+        multiply_some_weights(type, n_values, rows, n_weights, tile, 2);
+    } else {
+        multiply_some_weights(type, n_values, rows, n_weights, tile, 1);
     }
 }
 
@@ -279,13 +305,13 @@ static void multiply_any_tile(const struct nj_matrix *matrix, uint32_t first_out
     uint32_t n_values = matrix->n_inputs;
     switch (matrix->type) {
     case NJ_MATRIX_F32:
-        multiply_some_weights(NJ_MATRIX_F32, n_values, &rows, n_weights, tile, n_inputs);
+        multiply_some_inputs(NJ_MATRIX_F32, n_values, &rows, n_weights, tile, n_inputs);
         break;
     case NJ_MATRIX_BF16:
-        multiply_some_weights(NJ_MATRIX_BF16, n_values, &rows, n_weights, tile, n_inputs);
+        multiply_some_inputs(NJ_MATRIX_BF16, n_values, &rows, n_weights, tile, n_inputs);
         break;
     case NJ_MATRIX_MXFP4:
-        multiply_some_weights(NJ_MATRIX_MXFP4, n_values, &rows, n_weights, tile, n_inputs);
+        multiply_some_inputs(NJ_MATRIX_MXFP4, n_values, &rows, n_weights, tile, n_inputs);
         break;
     }
 }
@@ -299,9 +325,12 @@ static uint32_t quotient_up(uint32_t n, uint32_t divisor)
  * idle while a tile meets its second and later activations. (Read during the first ones only:
  * 105 instead of 145 GFLOP/s at 8 rows of BF16.) */
 static struct prefetch share_of_next_block(struct weight_rows rows, uint32_t n_weights,
-                                           uint32_t n_next, uint32_t n_rows)
+                                           uint32_t n_next, enum nj_matrix_type type,
+                                           uint32_t n_rows)
 {
-    uint32_t n_tiles = quotient_up(n_weights, TILE_WEIGHTS) * quotient_up(n_rows, TILE_INPUTS);
+    uint32_t n_inputs = tile_inputs_of(type, n_rows);
+    uint32_t most = n_inputs > SHORT_SIDE ? SHORT_SIDE : LONG_SIDE;
+    uint32_t n_tiles = quotient_up(n_weights, most) * quotient_up(n_rows, n_inputs);
     return (struct prefetch){rows.values + n_weights * rows.row_bytes,
                              n_next * rows.row_bytes / n_tiles};
 }
@@ -313,16 +342,27 @@ static void multiply_block(const struct nj_matrix *matrix, uint32_t first_output
     struct tile_inputs tile = *all;
     uint32_t n_inputs;
     for (uint32_t r = 0; r < n_rows; r += n_inputs) {
-        n_inputs = n_rows - r < TILE_INPUTS ? n_rows - r : TILE_INPUTS;
+        n_inputs = tile_inputs_of(matrix->type, n_rows - r);
         tile.x = all->x + r * all->x_stride;
         uint32_t n;
         for (uint32_t w = 0; w < n_weights; w += n) {
-            n = tile_size(n_weights - w);
+            n = tile_weights_of(n_inputs, n_weights - w);
             tile.y = all->y + r * all->y_stride + first_output + w;
             multiply_any_tile(matrix, first_output + w, n, &tile, n_inputs);
             tile.prefetch.next += tile.prefetch.n_bytes;
         }
     }
+}
+
+/* How many weight rows meet all activations before the next ones are read. */
+static uint32_t block_weights_of(enum nj_matrix_type type, uint32_t n_rows)
+{
+    if (n_rows >= FEWEST_FOR_BLOCKS) {
+        return BLOCK_WEIGHTS;
+    }
+    bool has_both_tiles = type == NJ_MATRIX_MXFP4 && n_rows > 2 * SHORT_SIDE;
+    return has_both_tiles ? BOTH_TILES_WEIGHTS
+                          : tile_weights_of(tile_inputs_of(type, n_rows), UINT32_MAX);
 }
 
 void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x_stride,
@@ -334,14 +374,15 @@ void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x
     }
     struct tile_inputs all = {.x = x, .x_stride = x_stride, .y_stride = y_stride};
     all.y = y;
-    uint32_t block = n_rows < FEWEST_FOR_BLOCKS ? TILE_WEIGHTS : BLOCK_WEIGHTS;
+    uint32_t block = block_weights_of(matrix->type, n_rows);
     uint32_t n_weights;
     for (uint32_t o = 0; o < matrix->n_outputs; o += n_weights) {
         uint32_t n_left = matrix->n_outputs - o;
         n_weights = n_left < block ? n_left : block;
         n_left -= n_weights;
-        all.prefetch = share_of_next_block(weight_rows_at(matrix, o), n_weights,
-                                           n_left < block ? n_left : block, n_rows);
+        all.prefetch =
+            share_of_next_block(weight_rows_at(matrix, o), n_weights,
+                                n_left < block ? n_left : block, matrix->type, n_rows);
         multiply_block(matrix, o, n_weights, &all, n_rows);
     }
 }
