@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/clean_text.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 
 static const char usage[] =
     "nightjar runs batches of prompts through Kimi K3 and Kimi-Linear models and never loses\n"
@@ -15,7 +17,7 @@ static const char usage[] =
     "  nightjar describe MODEL     what a model directory holds\n"
     "  nightjar bench kernels      how fast the kernels are here\n"
     "\n"
-    "  nightjar VERB --help        the verb's flags\n"
+    "  nightjar help VERB          the verb's flags, as VERB --help\n"
     "  nightjar --version\n";
 
 struct verb {
@@ -28,26 +30,64 @@ static const struct verb verbs[] = {{"run", nj_cli_run},
                                     {"describe", nj_cli_describe},
                                     {"bench", nj_cli_bench}};
 
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(name, verbs[i].name) == 0) {
+            return &verbs[i];
+        }
+    }
+    return NULL;
+}
+
+static int complain_of_verb(const char *name)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "no verb \"%.100s\"; nightjar --help lists them", name);
+    nj_clean_complain(text);
+    return NJ_EXIT_USAGE;
+}
+
+static int print_usage(void)
+{
+    (void)fputs(usage, stdout);
+    return NJ_EXIT_OK;
+}
+
+/* Help is given whatever else the command line says: who asks for it may be in trouble with the
+ * rest. */
+static int print_help_of(const char *name)
+{
+    static char wish[] = "--help";
+    char *arguments[] = {wish, NULL};
+    const struct verb *verb = find_verb(name);
+    return verb != NULL ? verb->run(1, arguments) : complain_of_verb(name);
+}
+
 int nj_cli_main(int argc, char **argv)
 {
-    const char *verb = argc > 1 ? argv[1] : NULL;
-    if (verb == NULL) {
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (name == NULL) {
         (void)fputs(usage, stderr);
         return NJ_EXIT_USAGE;
     }
-    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0 || strcmp(verb, "help") == 0) {
-        (void)fputs(usage, stdout);
-        return NJ_EXIT_OK;
+    if (strcmp(name, "help") == 0 && argc > 2) {
+        return print_help_of(argv[2]);
     }
-    if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0) {
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        return print_usage();
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         (void)printf("nightjar %s\n", NJ_VERSION);
         return NJ_EXIT_OK;
     }
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        if (strcmp(verb, verbs[i].name) == 0) {
-            return verbs[i].run(argc - 2, argv + 2);
-        }
+    const struct verb *verb = find_verb(name);
+    if (verb == NULL) {
+        return complain_of_verb(name);
     }
-    (void)fprintf(stderr, "nightjar: no verb \"%s\"; nightjar --help lists them\n", verb);
-    return NJ_EXIT_USAGE;
+    if (nj_flags_mention(argc - 2, argv + 2, "--help") ||
+        nj_flags_mention(argc - 2, argv + 2, "-h")) {
+        return print_help_of(name);
+    }
+    return verb->run(argc - 2, argv + 2);
 }

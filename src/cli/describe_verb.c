@@ -37,8 +37,8 @@ int nj_cli_describe(int argc, char **argv)
     bool help = false;
     int n_files = 0;
     struct nj_error err = {0};
-    const struct nj_flag flags[] = {{"--help", NJ_FLAG_SWITCH, &help},
-                                    {"-h", NJ_FLAG_SWITCH, &help}};
+    const struct nj_flag flags[] = {{"--help", NJ_FLAG_SWITCH, &help, 0},
+                                    {"-h", NJ_FLAG_SWITCH, &help, 0}};
     enum nj_status status = nj_flags_parse(argc, argv, flags, 2, &n_files, &err);
     if (status != NJ_OK) {
         nj_clean_complain(err.text);

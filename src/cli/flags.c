@@ -22,7 +22,8 @@ static enum nj_status unknown(const struct nj_flag *flags, size_t n_flags, struc
                               struct nj_error *err)
 {
     const char *nearest = NULL;
-    unsigned best = 4;
+    /* A third of the letters may differ, dashes not counted: more is another word. */
+    unsigned best = (unsigned)name.length_bytes / 3 + 1;
     for (size_t i = 0; i < n_flags; i++) {
         unsigned distance = nj_text_distance(name, nj_text_from(flags[i].name), best);
         if (distance < best) {
@@ -38,6 +39,11 @@ static enum nj_status unknown(const struct nj_flag *flags, size_t n_flags, struc
     return nj_fail(err, NJ_E_USAGE, "no flag %.*s; --help lists them", length, name.data);
 }
 
+static uint32_t most_of(const struct nj_flag *flag)
+{
+    return flag->most > 0 ? flag->most : UINT32_MAX;
+}
+
 static enum nj_status set_count(const struct nj_flag *flag, const char *text,
                                 struct nj_error *err)
 {
@@ -45,9 +51,9 @@ static enum nj_status set_count(const struct nj_flag *flag, const char *text,
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 ||
-        value > UINT32_MAX) {
-        return nj_fail(err, NJ_E_USAGE, "%s %s: a whole number from 1 is wanted", flag->name,
-                       text);
+        value > most_of(flag)) {
+        return nj_fail(err, NJ_E_USAGE, "%s %s: a whole number from 1 to %u is wanted",
+                       flag->name, text, most_of(flag));
     }
     *(uint32_t *)flag->value = (uint32_t)value;
     return NJ_OK;
@@ -58,10 +64,23 @@ static enum nj_status set_number(const struct nj_flag *flag, const char *text,
 {
     char *end = NULL;
     double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(value) || value <= 0.0) {
-        return nj_fail(err, NJ_E_USAGE, "%s %s: a number above 0 is wanted", flag->name, text);
+    /* The engine computes in F32, where the smallest doubles are 0. */
+    if (end == text || *end != '\0' || !isfinite(value) || !((float)value > 0.0F) ||
+        value > (double)most_of(flag)) {
+        return nj_fail(err, NJ_E_USAGE, "%s %s: a number above 0 and up to %u is wanted",
+                       flag->name, text, most_of(flag));
     }
     *(double *)flag->value = value;
+    return NJ_OK;
+}
+
+static enum nj_status set_text(const struct nj_flag *flag, const char *text,
+                               struct nj_error *err)
+{
+    if (text[0] == '\0') {
+        return nj_fail(err, NJ_E_USAGE, "%s: an empty value", flag->name);
+    }
+    *(const char **)flag->value = text;
     return NJ_OK;
 }
 
@@ -69,11 +88,7 @@ static enum nj_status set(const struct nj_flag *flag, const char *text, struct n
 {
     switch (flag->kind) {
     case NJ_FLAG_TEXT:
-        if (text[0] == '\0') {
-            return nj_fail(err, NJ_E_USAGE, "%s: an empty value", flag->name);
-        }
-        *(const char **)flag->value = text;
-        return NJ_OK;
+        return set_text(flag, text, err);
     case NJ_FLAG_COUNT:
         return set_count(flag, text, err);
     case NJ_FLAG_NUMBER:
@@ -131,4 +146,14 @@ enum nj_status nj_flags_parse(int argc, char **argv, const struct nj_flag *flags
     }
     *n_files = n_kept;
     return NJ_OK;
+}
+
+bool nj_flags_mention(int argc, char *const *argv, const char *name)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
 }

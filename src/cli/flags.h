@@ -18,8 +18,12 @@ enum nj_flag_kind {
 struct nj_flag {
     const char *name; /* with its dashes */
     enum nj_flag_kind kind;
-    void *value; /* of the kind's type; untouched when the flag is absent */
+    void *value;   /* of the kind's type; untouched when the flag is absent */
+    uint32_t most; /* of counts and numbers; 0: no limit */
 };
+
+/* Is `name` (with its dashes) there, before a "--"? Values that look like it count too. */
+bool nj_flags_mention(int argc, char *const *argv, const char *name);
 
 /* Fills in the flags and moves what is not one to the front of `argv`; "--" ends flags.
  * NJ_E_USAGE names the flag, and the nearest known one. */

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "runner/run.h"
+#include "tools/cpu_level.h"
 
 static const char usage[] =
     "nightjar run FILE.yaml [flags]\n"
@@ -24,16 +25,27 @@ static const char usage[] =
     "  --restart            in a folder of a changed job: keep finished items that are the\n"
     "                       same, do all others anew\n"
     "  --fresh              move an old run aside to DIR.1, DIR.2, ... and begin again\n"
-    "  --latent-norm-eps X  override the model's setting\n"
+    "  --latent-norm-eps X  override the model's setting; above 0, at most 1\n"
     "\n"
     "These change the time it takes, and no byte of the results:\n"
-    "  --threads N          compute threads; default one per CPU\n"
+    "  --threads N          compute threads, 1 to 1024; default one per CPU\n"
     "  --batch N            items under way at once; default 16\n"
     "  --prefill-chunk N    prompt tokens of one item in one sweep; default as many as fit\n"
     "  --cpu-level L        auto, scalar, avx2, avx512\n"
     "\n"
-    "Exit codes: 0 done, 2 usage, 3 job file, 6 changed job or folder in use, 7 some items\n"
-    "failed, 11 does not fit, 12 model, 13 storage, 75 stopped (the same command continues).\n";
+    "Exit codes:\n"
+    "   0  every item is done\n"
+    "   1  numbers were not finite, or the output could not be written\n"
+    "   2  the command line makes no sense\n"
+    "   3  the job file or its rows are wrong\n"
+    "   6  changed job, model or numerics, or a folder in use\n"
+    "   7  finished, but some items failed\n"
+    "   9  permission denied\n"
+    "  11  memory, threads or disk do not suffice\n"
+    "  12  the model is damaged, missing or unreadable\n"
+    "  13  storage failed; the same command continues\n"
+    "  70  internal error\n"
+    "  75  stopped by a signal; the same command continues\n";
 
 struct arguments {
     struct nj_run_options options;
@@ -51,6 +63,9 @@ struct watcher {
 static void watch_event(void *context, const struct nj_event *event)
 {
     struct watcher *watcher = context;
+    if (event->type == NJ_EVENT_RUN_STARTED) {
+        nj_signals_begin_draining(watcher->signals);
+    }
     nj_progress_event(&watcher->progress, event);
 }
 
@@ -83,17 +98,17 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
 {
     struct nj_run_options *options = &arguments->options;
     const struct nj_flag flags[] = {
-        {"--help", NJ_FLAG_SWITCH, &arguments->help},
-        {"-h", NJ_FLAG_SWITCH, &arguments->help},
-        {"--model", NJ_FLAG_TEXT, &options->model_path},
-        {"--out", NJ_FLAG_TEXT, &options->output_directory},
-        {"--restart", NJ_FLAG_SWITCH, &arguments->restart},
-        {"--fresh", NJ_FLAG_SWITCH, &arguments->fresh},
-        {"--threads", NJ_FLAG_COUNT, &options->n_threads},
-        {"--batch", NJ_FLAG_COUNT, &options->batch},
-        {"--prefill-chunk", NJ_FLAG_COUNT, &options->prefill_chunk},
-        {"--cpu-level", NJ_FLAG_TEXT, &options->cpu_level},
-        {"--latent-norm-eps", NJ_FLAG_NUMBER, &options->latent_norm_eps},
+        {"--help", NJ_FLAG_SWITCH, &arguments->help, 0},
+        {"-h", NJ_FLAG_SWITCH, &arguments->help, 0},
+        {"--model", NJ_FLAG_TEXT, &options->model_path, 0},
+        {"--out", NJ_FLAG_TEXT, &options->output_directory, 0},
+        {"--restart", NJ_FLAG_SWITCH, &arguments->restart, 0},
+        {"--fresh", NJ_FLAG_SWITCH, &arguments->fresh, 0},
+        {"--threads", NJ_FLAG_COUNT, &options->n_threads, 1024},
+        {"--batch", NJ_FLAG_COUNT, &options->batch, 0},
+        {"--prefill-chunk", NJ_FLAG_COUNT, &options->prefill_chunk, 0},
+        {"--cpu-level", NJ_FLAG_TEXT, &options->cpu_level, 0},
+        {"--latent-norm-eps", NJ_FLAG_NUMBER, &options->latent_norm_eps, 1},
     };
     int n_files = 0;
     enum nj_status status =
@@ -103,6 +118,10 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
     }
     if (n_files != 1) {
         return nj_fail(err, NJ_E_USAGE, "run wants one job file, %d were given", n_files);
+    }
+    status = nj_cpu_level_check(options->cpu_level, err);
+    if (status != NJ_OK) {
+        return status;
     }
     if (arguments->restart && arguments->fresh) {
         return nj_fail(err, NJ_E_USAGE, "--restart and --fresh exclude each other");

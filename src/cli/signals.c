@@ -13,8 +13,9 @@ struct nj_signals {
     pthread_t watcher;
     sigset_t watched;
     sigset_t mask_before;
-    atomic_int received;    /* written by the watcher, read by anyone */
-    atomic_bool is_closing; /* SIGUSR1 is then our own: the watcher ends */
+    atomic_int received;     /* written by the watcher, read by anyone */
+    atomic_bool is_draining; /* the first signal is a question */
+    atomic_bool is_closing;  /* SIGUSR1 is then our own: the watcher ends */
 };
 
 static void *watch(void *context)
@@ -32,12 +33,22 @@ static void *watch(void *context)
             }
             continue;
         }
-        if (atomic_load(&signals->received) != 0) {
+        bool was_asked = atomic_load(&signals->received) != 0;
+        if (was_asked || !atomic_load(&signals->is_draining)) {
             ssize_t n_written = write(STDERR_FILENO, goodbye, sizeof goodbye - 1);
             (void)n_written; /* nobody is left to be told */
             _exit(NJ_EXIT_STOPPED);
         }
         atomic_store(&signals->received, number);
+    }
+}
+
+/* Whoever started us with a signal ignored does not want us to end by it. */
+static void watch_unless_ignored(struct nj_signals *signals, int number)
+{
+    struct sigaction action;
+    if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+        (void)sigaddset(&signals->watched, number);
     }
 }
 
@@ -47,10 +58,10 @@ enum nj_status nj_signals_create(struct nj_signals **signals, struct nj_error *e
     if (created == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "watch for signals: out of memory");
     }
-    (void)signal(SIGPIPE, SIG_IGN); /* cannot fail for a known signal */
     (void)sigemptyset(&created->watched);
-    (void)sigaddset(&created->watched, SIGINT);
-    (void)sigaddset(&created->watched, SIGTERM);
+    watch_unless_ignored(created, SIGINT);
+    watch_unless_ignored(created, SIGTERM);
+    watch_unless_ignored(created, SIGHUP);
     (void)sigaddset(&created->watched, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, &created->watched, &created->mask_before);
     int failure = pthread_create(&created->watcher, NULL, watch, created);
@@ -73,6 +84,11 @@ void nj_signals_destroy(struct nj_signals *signals)
     (void)pthread_join(signals->watcher, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &signals->mask_before, NULL);
     free(signals);
+}
+
+void nj_signals_begin_draining(struct nj_signals *signals)
+{
+    atomic_store(&signals->is_draining, true);
 }
 
 int nj_signals_received(const struct nj_signals *signals)

@@ -16,16 +16,16 @@ static enum nj_status parse(const char *const *given, struct values *values, cha
 {
     static char copies[8][64];
     int argc = 0;
-    const struct nj_flag flags[] = {{"--fresh", NJ_FLAG_SWITCH, &values->fresh},
-                                    {"--out", NJ_FLAG_TEXT, &values->out},
-                                    {"--threads", NJ_FLAG_COUNT, &values->threads},
-                                    {"--eps", NJ_FLAG_NUMBER, &values->eps}};
+    const struct nj_flag flags[] = {{"--fresh", NJ_FLAG_SWITCH, &values->fresh, 0},
+                                    {"--out", NJ_FLAG_TEXT, &values->out, 0},
+                                    {"--threads", NJ_FLAG_COUNT, &values->threads, 1024},
+                                    {"--eps", NJ_FLAG_NUMBER, &values->eps, 1}};
     memset(values, 0, sizeof *values);
     for (; given[argc] != NULL; argc++) {
         (void)strncpy(copies[argc], given[argc], sizeof copies[0] - 1);
         argv[argc] = copies[argc];
     }
-    return nj_flags_parse(argc, argv, flags, 4, n_files, err);
+    return nj_flags_parse(argc, argv, flags, sizeof flags / sizeof flags[0], n_files, err);
 }
 
 static void flags_stand_anywhere_in_both_forms(void)
@@ -79,11 +79,34 @@ static void mistakes_are_named(void)
     check_refused("--threads", "0", "a whole number from 1");
     check_refused("--threads", "-1", "a whole number from 1");
     check_refused("--threads", "2x", "a whole number from 1");
+    check_refused("--threads", "1025", "a whole number from 1 to 1024");
     check_refused("--threads", "99999999999", "a whole number from 1");
+    check_refused("--eps", "1e-60", "a number above 0");
+    check_refused("--eps", "1.5", "a number above 0 and up to 1");
     check_refused("--eps", "nan", "a number above 0");
     check_refused("--eps", "0", "a number above 0");
     check_refused("--fresh=1", NULL, "takes no value");
     check_refused("--out=", NULL, "an empty value");
+}
+
+/* "--nope" is no misspelt "--model". */
+static void only_near_names_are_suggested(void)
+{
+    check_refused("--ot", NULL, "no flag --ot, did you mean --out?");
+    check_refused("--nope", NULL, "no flag --nope; --help lists them");
+    check_refused("--reset", NULL, "no flag --reset; --help lists them");
+}
+
+static void a_name_is_mentioned_before_two_dashes_only(void)
+{
+    static char a[] = "--nope";
+    static char b[] = "--help";
+    static char c[] = "--";
+    char *before[] = {a, b, c};
+    char *behind[] = {a, c, b};
+    CHECK(nj_flags_mention(3, before, "--help"));
+    CHECK(!nj_flags_mention(3, behind, "--help"));
+    CHECK(!nj_flags_mention(0, NULL, "--help"));
 }
 
 int main(void)
@@ -91,5 +114,7 @@ int main(void)
     RUN(flags_stand_anywhere_in_both_forms);
     RUN(after_two_dashes_everything_is_a_file);
     RUN(mistakes_are_named);
+    RUN(only_near_names_are_suggested);
+    RUN(a_name_is_mentioned_before_two_dashes_only);
     return test_result();
 }

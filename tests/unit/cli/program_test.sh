@@ -105,10 +105,10 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     grep -q restored err && break
     sleep 0.1
 done
-kill -INT "$pid"
+kill -TERM "$pid"
 wait "$pid"
 code=$?
-name="an interrupted run names the command that continues"
+name="a continued run that is stopped names the command that continues"
 if [ "$code" -eq 75 ]; then
     echo "ok   $name"
     has err "continue with: nightjar run long.yaml --out signalled --threads 1"
