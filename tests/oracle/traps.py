@@ -454,15 +454,16 @@ class TapsReversed(Model):
 @trap("14b", "conv history not carried over")
 class HistoryLost(Handover):
     def damage(self, layer):
-        for channel in "qkv":
-            layer.pop(channel, None)
+        if "s" in layer:  # MLA layers keep keys and values under the same names
+            for channel in "qkv":
+                layer.pop(channel, None)
 
 
 @trap("14c", "conv history stored after SiLU")
 class HistoryActivated(Handover):
     def damage(self, layer):
-        for channel in "qkv":
-            if channel in layer:
+        if "s" in layer:
+            for channel in "qkv":
                 layer[channel] = silu(layer[channel])
 
 
