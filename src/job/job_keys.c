@@ -481,7 +481,8 @@ static void list_models(struct nj_schema *schema, const struct job_draft *draft)
     }
 }
 
-void nj_job_read(struct nj_schema *schema, const struct nj_node *root, struct nj_job_spec *spec)
+void nj_job_read(struct nj_schema *schema, const struct nj_node *root,
+                 nj_prompts_reader *prompts, struct nj_job_spec *spec)
 {
     struct job_draft draft = {.spec = spec};
     draft.defaults.sampling = nj_sampling_default();
@@ -492,7 +493,11 @@ void nj_job_read(struct nj_schema *schema, const struct nj_node *root, struct nj
     nj_schema_read_map(schema, root, &job_keys, &draft);
     check_version(schema, &draft, root);
     choose_name(schema, spec, draft.has_name);
-    read_all_prompts(schema, &draft, root);
+    if (prompts != NULL) {
+        prompts(schema, &draft.defaults, spec);
+    } else {
+        read_all_prompts(schema, &draft, root);
+    }
     check_thinking(schema, &draft);
     check_all_variables(schema, spec);
     list_models(schema, &draft);

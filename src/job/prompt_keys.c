@@ -348,8 +348,8 @@ static const struct nj_key_table entry_keys = {.within = "prompts",
                                                .inner = &nj_sampling_keys};
 
 /* An entry is a text, or a map that begins with one of several forms. */
-static void read_entry(struct nj_schema *schema, const struct nj_prompt_defaults *defaults,
-                       const struct nj_node_pair *item, struct nj_prompt_template *prompt)
+void nj_prompt_read_entry(struct nj_schema *schema, const struct nj_prompt_defaults *defaults,
+                          const struct nj_node_pair *item, struct nj_prompt_template *prompt)
 {
     struct nj_prompt_draft draft = {0};
     prompt->place = item->value->place;
@@ -378,7 +378,7 @@ void nj_prompts_read(struct nj_schema *schema, const struct nj_prompt_defaults *
         nj_schema_take(schema, list->n_items, sizeof prompts[0]);
     for (size_t i = 0; prompts != NULL && i < list->n_items; i++) {
         struct nj_node_pair item = {pair->key, list->items[i]};
-        read_entry(schema, defaults, &item, &prompts[i]);
+        nj_prompt_read_entry(schema, defaults, &item, &prompts[i]);
     }
     spec->prompts = prompts;
     spec->n_prompts = prompts == NULL ? 0 : list->n_items;

@@ -30,6 +30,10 @@ void nj_prompt_read_single(struct nj_schema *schema, const struct nj_prompt_defa
                            const struct nj_prompt_draft *draft,
                            struct nj_prompt_template *prompt);
 
+/* One entry of `prompts`. */
+void nj_prompt_read_entry(struct nj_schema *schema, const struct nj_prompt_defaults *defaults,
+                          const struct nj_node_pair *item, struct nj_prompt_template *prompt);
+
 /* The list under `prompts`. */
 void nj_prompts_read(struct nj_schema *schema, const struct nj_prompt_defaults *defaults,
                      const struct nj_node_pair *pair, struct nj_job_spec *spec);

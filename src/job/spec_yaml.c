@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "job/import.h"
 #include "job/job_keys.h"
 #include "job/schema.h"
 #include "job/yaml_tree.h"
@@ -39,20 +40,48 @@ static bool is_job(struct nj_schema *schema, const struct nj_node *root, size_t 
     return root->kind == NJ_NODE_MAP;
 }
 
+static const struct nj_node *import_as(struct nj_schema *schema, enum nj_import import,
+                                       const struct nj_node *root)
+{
+    switch (import) {
+    case NJ_IMPORT_GITHUB:
+        return nj_import_github(schema, root);
+    case NJ_IMPORT_PROMPTFOO:
+        return nj_import_promptfoo(schema, root);
+    case NJ_IMPORT_LLM:
+        return nj_import_llm(schema, root);
+    case NJ_IMPORT_OPENAI_BATCH:
+    case NJ_IMPORT_NONE:
+        break;
+    }
+    return root;
+}
+
+/* The job's tree, whosever file it is. NULL after complaints, which reading what is left of it
+ * would only repeat, or without memory. */
+static const struct nj_node *import(struct nj_schema *schema, const struct nj_node *root)
+{
+    size_t n_errors = schema->diagnostics->n_errors;
+    const struct nj_node *job = import_as(schema, nj_import_detect(schema->path, root), root);
+    return schema->diagnostics->n_errors > n_errors ? NULL : job;
+}
+
+/* `prompts` is NULL for a tree that has its own. */
 static const struct nj_job_spec *read_one(struct nj_schema *schema, const struct nj_node *root,
+                                          nj_prompts_reader *prompts,
                                           const struct nj_job_overrides *overrides)
 {
     struct nj_job_spec *spec = nj_schema_take(schema, 1, sizeof *spec);
     if (spec == NULL) {
         return NULL;
     }
-    if (overrides != NULL) {
+    if (root != NULL && overrides != NULL) {
         root = nj_overrides_apply(overrides, schema, root);
     }
     if (root == NULL) {
         return spec; /* memory ran out, or there was a complaint */
     }
-    nj_job_read(schema, root, spec);
+    nj_job_read(schema, root, prompts, spec);
     if (overrides != NULL && overrides->limit > 0 &&
         (spec->item_limit == 0 || overrides->limit < spec->item_limit)) {
         spec->item_limit = overrides->limit;
@@ -85,9 +114,9 @@ static void read_all(struct nj_schema *schema, const struct nj_documents *docume
         nj_schema_take(schema, documents->n_roots, sizeof(struct nj_job_spec *));
     bool are_jobs = read != NULL;
     for (size_t i = 0; i < documents->n_roots && read != NULL; i++) {
-        bool is_usable = is_job(schema, documents->roots[i], documents->n_roots);
-        are_jobs = are_jobs && is_usable;
-        read[i] = is_usable ? read_one(schema, documents->roots[i], overrides) : NULL;
+        const struct nj_node *root = documents->roots[i];
+        bool is_usable = is_job(schema, root, documents->n_roots);
+        read[i] = is_usable ? read_one(schema, import(schema, root), NULL, overrides) : NULL;
         are_jobs = are_jobs && read[i] != NULL;
     }
     if (are_jobs) {
@@ -97,6 +126,39 @@ static void read_all(struct nj_schema *schema, const struct nj_documents *docume
 }
 
 /* `most` documents; more are a complaint. */
+static enum nj_status read_documents(struct nj_schema *schema, size_t most,
+                                     const struct nj_job_overrides *overrides,
+                                     struct nj_job_specs *specs, struct nj_error *err)
+{
+    struct nj_documents documents = {0};
+    enum nj_status status = nj_yaml_tree_read(schema->path, schema->source, schema->arena,
+                                              schema->diagnostics, &documents, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    if (documents.n_roots > most) {
+        nj_schema_error(schema, documents.roots[most]->place, "put each job into its own file",
+                        "several jobs in one file are not supported here");
+        documents.n_roots = most;
+    } else if (documents.n_roots == 0 && schema->diagnostics->n_errors == 0) {
+        nj_schema_error(schema, (struct nj_place){schema->path, 0, 0},
+                        "a job begins with 'nightjar: 1'", "no job in file");
+    }
+    read_all(schema, &documents, overrides, specs);
+    return NJ_OK;
+}
+
+static void read_batch(struct nj_schema *schema, const struct nj_job_overrides *overrides,
+                       struct nj_job_specs *specs)
+{
+    const struct nj_job_spec **read = nj_schema_take(schema, 1, sizeof(struct nj_job_spec *));
+    if (read != NULL) {
+        read[0] =
+            read_one(schema, nj_import_openai(schema), nj_import_openai_prompts, overrides);
+        *specs = (struct nj_job_specs){read, 1};
+    }
+}
+
 static enum nj_status read_file(const char *path, struct nj_bytes content, size_t most,
                                 const struct nj_job_overrides *overrides,
                                 struct nj_arena *arena, struct nj_diagnostics *diagnostics,
@@ -106,26 +168,22 @@ static enum nj_status read_file(const char *path, struct nj_bytes content, size_
                                .source = {(const char *)content.data, content.length_bytes},
                                .arena = arena,
                                .diagnostics = diagnostics};
-    struct nj_documents documents = {0};
     struct nj_job_specs found = {0};
+    enum nj_status status = NJ_OK;
     if (schema.path == NULL) {
         return nj_arena_fail(arena, path, err);
     }
-    enum nj_status status = fits(&schema) ? nj_yaml_tree_read(schema.path, schema.source, arena,
-                                                              diagnostics, &documents, err)
-                                          : NJ_OK;
+    if (!fits(&schema)) {
+        return nj_diagnostics_status(diagnostics, err);
+    }
+    if (nj_import_is_openai_batch(path)) {
+        read_batch(&schema, overrides, &found);
+    } else {
+        status = read_documents(&schema, most, overrides, &found, err);
+    }
     if (status != NJ_OK) {
         return status;
     }
-    if (documents.n_roots > most) {
-        nj_schema_error(&schema, documents.roots[most]->place, "put each job into its own file",
-                        "several jobs in one file are not supported here");
-        documents.n_roots = most;
-    } else if (documents.n_roots == 0 && diagnostics->n_errors == 0) {
-        nj_schema_error(&schema, (struct nj_place){schema.path, 0, 0},
-                        "a job begins with 'nightjar: 1'", "no job in file");
-    }
-    read_all(&schema, &documents, overrides, &found);
     if (schema.out_of_memory) {
         return nj_arena_fail(arena, path, err);
     }
