@@ -5,16 +5,61 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ASIDE_LIMIT = 10000 };
+enum { ASIDE_LIMIT = 10000, OPEN_ATTEMPTS = 5 };
 
 bool nj_run_folder_exists(const struct nj_file_system *fs, const char *path)
 {
-    int fd = fs->open_at(fs->context, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    int fd = fs->open_at(fs->context, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (fd >= 0) {
         (void)fs->close(fs->context, fd); /* only looked at */
         return true;
     }
     return errno != ENOENT;
+}
+
+enum place { IN_PLACE, MOVED, UNKNOWN };
+
+/* Whether the path still names the folder that is open. */
+static enum place find_place(const struct nj_run_folder *folder)
+{
+    const struct nj_file_system *fs = folder->fs;
+    struct stat opened;
+    struct stat named;
+    int fd =
+        fs->open_at(fs->context, AT_FDCWD, folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return errno == ENOENT || errno == ENOTDIR ? MOVED : UNKNOWN;
+    }
+    bool is_known = fs->status(fs->context, folder->directory_fd, &opened) == 0 &&
+                    fs->status(fs->context, fd, &named) == 0;
+    (void)fs->close(fs->context, fd); /* only looked at */
+    if (!is_known) {
+        return UNKNOWN;
+    }
+    return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino ? IN_PLACE : MOVED;
+}
+
+static enum nj_status open_and_lock(struct nj_run_folder *folder, struct nj_error *err)
+{
+    const struct nj_file_system *fs = folder->fs;
+    enum nj_status status =
+        nj_file_open_directory(fs, folder->path, true, &folder->directory_fd, err);
+    if (status != NJ_OK) {
+        enum nj_status reason = status == NJ_E_NOT_FOUND ? NJ_E_STORAGE : status;
+        return nj_prefix(err, reason, "run folder");
+    }
+    status = nj_file_lock(fs, folder->directory_fd, "run.lock", &folder->lock_fd, err);
+    if (status != NJ_OK) {
+        (void)fs->close(fs->context, folder->directory_fd); /* nothing was written */
+        return status == NJ_E_STATE
+                   ? nj_fail(err, status,
+                             "%s: another nightjar is working in this folder. Wait until it is "
+                             "done, or give another folder with --out DIR",
+                             folder->path)
+                   : nj_prefix(err, status, "lock %s", folder->path);
+    }
+    folder->is_open = true;
+    return NJ_OK;
 }
 
 enum nj_status nj_run_folder_open(struct nj_run_folder *folder, const struct nj_file_system *fs,
@@ -25,21 +70,50 @@ enum nj_status nj_run_folder_open(struct nj_run_folder *folder, const struct nj_
     if (length < 0 || (size_t)length >= sizeof folder->path) {
         return nj_fail(err, NJ_E_USAGE, "the run folder's path is too long: %.60s...", path);
     }
-    enum nj_status status = nj_file_open_directory(fs, path, true, &folder->directory_fd, err);
-    if (status != NJ_OK) {
-        enum nj_status reason = status == NJ_E_NOT_FOUND ? NJ_E_STORAGE : status;
-        return nj_prefix(err, reason, "run folder");
+    /* Between opening and locking, the lock's holder may have moved the folder aside and ended:
+     * what is locked then is the old run, under a path that means another. */
+    for (int attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
+        enum nj_status status = open_and_lock(folder, err);
+        if (status != NJ_OK || find_place(folder) != MOVED) {
+            return status;
+        }
+        nj_run_folder_close(folder);
     }
-    status = nj_file_lock(fs, folder->directory_fd, "run.lock", &folder->lock_fd, err);
-    if (status != NJ_OK) {
-        (void)fs->close(fs->context, folder->directory_fd); /* nothing was written */
-        return status == NJ_E_STATE
-                   ? nj_fail(err, status, "%s: another nightjar is working in this folder",
-                             path)
-                   : nj_prefix(err, status, "lock %s", path);
+    return nj_fail(err, NJ_E_STATE, "%s: others keep moving this folder while it is opened",
+                   path);
+}
+
+enum nj_status nj_run_folder_check(const struct nj_run_folder *folder, struct nj_error *err)
+{
+    const struct nj_file_system *fs = folder->fs;
+    struct stat lock;
+    if (fs->status(fs->context, folder->lock_fd, &lock) == 0 && lock.st_nlink == 0) {
+        return nj_fail(err, NJ_E_STORAGE,
+                       "%s was removed while the run worked in it: nothing of it is kept",
+                       folder->path);
     }
-    folder->is_open = true;
+    if (find_place(folder) == MOVED) {
+        return nj_fail(err, NJ_E_STORAGE,
+                       "%s was moved or replaced while the run worked in it: put it back and "
+                       "the same command continues",
+                       folder->path);
+    }
     return NJ_OK;
+}
+
+static enum nj_status note_name(void *context, const char *name, struct nj_error *err)
+{
+    bool *is_empty = context;
+    (void)err;
+    *is_empty = *is_empty && strcmp(name, "run.lock") == 0;
+    return NJ_OK;
+}
+
+enum nj_status nj_run_folder_is_empty(const struct nj_run_folder *folder, bool *is_empty,
+                                      struct nj_error *err)
+{
+    *is_empty = true;
+    return nj_file_list(folder->fs, folder->directory_fd, note_name, is_empty, err);
 }
 
 void nj_run_folder_close(struct nj_run_folder *folder)
@@ -53,7 +127,8 @@ void nj_run_folder_close(struct nj_run_folder *folder)
     folder->is_open = false;
 }
 
-enum nj_status nj_run_folder_move_aside(struct nj_run_folder *folder, struct nj_error *err)
+enum nj_status nj_run_folder_move_aside(struct nj_run_folder *folder, const struct nj_log *log,
+                                        struct nj_error *err)
 {
     const struct nj_file_system *fs = folder->fs;
     char path[NJ_FOLDER_PATH_LIMIT_BYTES];
@@ -71,6 +146,7 @@ enum nj_status nj_run_folder_move_aside(struct nj_run_folder *folder, struct nj_
         return nj_fail(err, NJ_E_STORAGE, "move %s aside to %s: %s", path, aside,
                        strerror(errno));
     }
+    nj_log_write(log, NJ_LOG_INFO, "moved the old run to %s", aside);
     nj_run_folder_close(folder); /* its lock moved along with it */
     return nj_run_folder_open(folder, fs, path, err);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/status.h"
 
 enum { NJ_FOLDER_PATH_LIMIT_BYTES = 4096 };
@@ -24,13 +25,23 @@ struct nj_run_folder {
 
 bool nj_run_folder_exists(const struct nj_file_system *fs, const char *path);
 
-/* Creates the folder if absent and takes its lock. NJ_E_STATE another process works in it. */
+/* Creates the folder if absent and takes its lock. NJ_E_STATE another process works in it. The
+ * folder that is locked is the one that the path names, also when others move folders
+ * meanwhile. */
 enum nj_status nj_run_folder_open(struct nj_run_folder *folder, const struct nj_file_system *fs,
                                   const char *path, struct nj_error *err);
 void nj_run_folder_close(struct nj_run_folder *folder);
 
-/* Moves the folder, which is open, aside to the first free of PATH.1, PATH.2, ..., and opens an
- * empty one in its place. Nothing is deleted. */
-enum nj_status nj_run_folder_move_aside(struct nj_run_folder *folder, struct nj_error *err);
+/* NJ_E_STORAGE when the folder was removed, or moved from its path. */
+enum nj_status nj_run_folder_check(const struct nj_run_folder *folder, struct nj_error *err);
+
+/* Nothing but the lock is in it. */
+enum nj_status nj_run_folder_is_empty(const struct nj_run_folder *folder, bool *is_empty,
+                                      struct nj_error *err);
+
+/* Moves the folder, which is open, aside to the first free of PATH.1, PATH.2, ..., says so in
+ * the log, and opens an empty one in its place. Nothing is deleted. */
+enum nj_status nj_run_folder_move_aside(struct nj_run_folder *folder, const struct nj_log *log,
+                                        struct nj_error *err);
 
 #endif

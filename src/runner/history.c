@@ -21,6 +21,7 @@ enum nj_status nj_history_add(struct nj_history *history, const struct nj_journa
                           history->n_turns + 1, err);
     if (status == NJ_OK) {
         history->turns[history->n_turns++] = *entry;
+        history->is_finished = entry->type == NJ_JOURNAL_FINISHED;
     }
     return status;
 }
@@ -43,6 +44,27 @@ static enum nj_status mark(struct nj_history *history, uint64_t item_index,
     return NJ_OK;
 }
 
+void nj_history_identify(struct nj_history *history, enum nj_run_log log,
+                         const struct nj_run_identity *identity)
+{
+    struct nj_run_identity counted = *identity;
+    if (counted.generation == 0) {
+        counted.generation = history->generations[log] + 1;
+    }
+    history->generations[log] = counted.generation;
+    if (counted.uses_job_seed && counted.generation >= history->seed_generation) {
+        history->has_seed = true;
+        history->seed = counted.job_seed;
+        history->seed_generation = counted.generation;
+    }
+    if (!history->has_identity || counted.generation > history->identity.generation) {
+        history->has_identity = true;
+        history->identity = counted;
+        history->n_marked = 0; /* marks were about the items of the job before */
+        history->is_finished = false;
+    }
+}
+
 enum nj_status nj_history_visit(void *context, const struct nj_record *record,
                                 struct nj_error *err)
 {
@@ -55,9 +77,7 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
     }
     switch (entry.type) {
     case NJ_JOURNAL_IDENTITY:
-        history->has_identity = true;
-        history->identity = entry.identity;
-        history->n_marked = 0; /* marks were about the items of the job before */
+        nj_history_identify(history, NJ_LOG_JOURNAL, &entry.identity);
         return NJ_OK;
     case NJ_JOURNAL_DONE:
         return mark(history, entry.item_index, err);
@@ -69,12 +89,6 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
         break;
     }
     return NJ_OK;
-}
-
-bool nj_history_is_finished(const struct nj_history *history)
-{
-    return history->n_turns > 0 &&
-           history->turns[history->n_turns - 1].type == NJ_JOURNAL_FINISHED;
 }
 
 bool nj_history_is_marked(const struct nj_history *history, uint64_t item_index)

@@ -12,16 +12,26 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "format/record_log.h"
+#include "runner/identity.h"
 #include "runner/journal.h"
 #include "runner/ledger.h"
+
+/* The logs of a run folder. */
+enum nj_run_log { NJ_LOG_JOURNAL, NJ_LOG_RESULTS, NJ_LOG_TOKENS, NJ_N_RUN_LOGS };
 
 /* Zeroed is the history of a new folder. */
 struct nj_history {
     bool has_identity;
-    struct nj_run_identity identity; /* the latest */
-    struct nj_journal_entry *turns;  /* started, stopped and finished, in order */
+    struct nj_run_identity identity; /* in force: that of the highest generation in any log */
+    uint32_t generations[NJ_N_RUN_LOGS]; /* the highest in each log; 0 where it has none */
+    bool has_seed;                       /* an identity, this one or an earlier one, drew ... */
+    uint64_t seed;                       /* ... with this job seed */
+    uint32_t seed_generation;
+    uint64_t n_item_records;        /* in results.log and tokens.log */
+    struct nj_journal_entry *turns; /* started, stopped and finished, in order */
     size_t n_turns;
     size_t turns_capacity;
+    bool is_finished;   /* the last turn says so, and the identity is still the same */
     uint8_t *is_marked; /* by item index: the journal says done */
     size_t n_marked;
     size_t marked_capacity;
@@ -33,7 +43,11 @@ void nj_history_deinit(struct nj_history *history);
 enum nj_status nj_history_visit(void *context, const struct nj_record *record,
                                 struct nj_error *err);
 
-bool nj_history_is_finished(const struct nj_history *history);
+/* Notes an identity that a log holds, in the order of its records. The journal is read first:
+ * a later identity in another log takes its marks and its end away. */
+void nj_history_identify(struct nj_history *history, enum nj_run_log log,
+                         const struct nj_run_identity *identity);
+
 bool nj_history_is_marked(const struct nj_history *history, uint64_t item_index);
 
 /* Notes a turn that was just written to the journal. */

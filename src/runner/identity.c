@@ -1,8 +1,79 @@
 #include "runner/identity.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void write_digest(struct nj_byte_writer *writer, const struct nj_digest *digest)
+{
+    nj_write_span(writer,
+                  (struct nj_bytes){.data = digest->bytes, .length_bytes = NJ_DIGEST_BYTES});
+}
+
+static void read_digest(struct nj_byte_reader *reader, struct nj_digest *digest)
+{
+    struct nj_bytes bytes = nj_read_span(reader, NJ_DIGEST_BYTES);
+    if (bytes.length_bytes == NJ_DIGEST_BYTES) {
+        memcpy(digest->bytes, bytes.data, NJ_DIGEST_BYTES);
+    }
+}
+
+static void write_identity(struct nj_byte_writer *writer,
+                           const struct nj_run_identity *identity)
+{
+    write_digest(writer, &identity->model);
+    nj_write_u32(writer, identity->numerics_version);
+    nj_write_f32(writer, identity->latent_norm_eps);
+    nj_write_u32(writer, identity->uses_job_seed ? 1 : 0);
+    nj_write_u64(writer, identity->job_seed);
+    nj_write_u64(writer, identity->n_items);
+    write_digest(writer, &identity->items);
+    write_digest(writer, &identity->spec);
+    write_digest(writer, &identity->rows);
+    nj_write_u32(writer, identity->generation);
+}
+
+static void read_identity(struct nj_byte_reader *reader, struct nj_run_identity *identity)
+{
+    read_digest(reader, &identity->model);
+    identity->numerics_version = nj_read_u32(reader);
+    identity->latent_norm_eps = nj_read_f32(reader);
+    identity->uses_job_seed = nj_read_u32(reader) == 1;
+    identity->job_seed = nj_read_u64(reader);
+    identity->n_items = nj_read_u64(reader);
+    read_digest(reader, &identity->items);
+    read_digest(reader, &identity->spec);
+    read_digest(reader, &identity->rows);
+    if (reader->offset < reader->span.length_bytes) {
+        identity->generation = nj_read_u32(reader); /* older records end before it */
+    }
+}
+
+enum nj_status nj_run_identity_append(struct nj_log_file *file, uint32_t record_type,
+                                      const struct nj_run_identity *identity,
+                                      struct nj_error *err)
+{
+    uint8_t payload[NJ_RUN_IDENTITY_BYTES];
+    struct nj_byte_writer writer;
+    nj_byte_writer_init(&writer, payload, sizeof payload);
+    write_identity(&writer, identity);
+    struct nj_bytes bytes = {.data = payload, .length_bytes = writer.offset};
+    return nj_log_file_append(file, record_type, bytes, NULL, err);
+}
+
+enum nj_status nj_run_identity_decode(const struct nj_record *record,
+                                      struct nj_run_identity *identity, struct nj_error *err)
+{
+    struct nj_byte_reader reader;
+    nj_byte_reader_init(&reader, record->payload);
+    *identity = (struct nj_run_identity){0};
+    read_identity(&reader, identity);
+    if (reader.failed) {
+        return nj_fail(
+            err, NJ_E_STATE, "identity record %llu at %llu: verifies, but is too short",
+            (unsigned long long)record->sequence, (unsigned long long)record->offset_bytes);
+    }
+    return NJ_OK;
+}
 
 static bool digests_equal(const struct nj_digest *a, const struct nj_digest *b)
 {
@@ -86,18 +157,18 @@ static enum nj_status add_file(struct nj_digest_stream *stream, const struct nj_
     return status;
 }
 
-enum nj_status nj_file_digest(const struct nj_file_system *fs, const char *path,
-                              struct nj_digest *digest, struct nj_error *err)
+enum nj_status nj_file_digest(const struct nj_file_system *fs, int directory_fd,
+                              const char *name, struct nj_digest *digest, struct nj_error *err)
 {
     int fd = -1;
     struct nj_digest_stream *stream = NULL;
-    enum nj_status status = nj_file_open_read(fs, AT_FDCWD, path, &fd, err);
+    enum nj_status status = nj_file_open_read(fs, directory_fd, name, &fd, err);
     if (status != NJ_OK) {
         return status;
     }
     status = nj_digest_stream_create(&stream, err);
     if (status == NJ_OK) {
-        status = add_file(stream, fs, fd, path, err);
+        status = add_file(stream, fs, fd, name, err);
     }
     if (status == NJ_OK) {
         status = nj_digest_stream_finish(stream, digest, err);

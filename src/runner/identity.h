@@ -1,16 +1,48 @@
-/* Whether a run folder belongs to this job, model and numerics version, and what differs if
- * not.
+/* What a run is: everything that decides its results, and whether a run folder belongs to it.
+ *
+ * The identity is the first thing that a run makes durable, and each log of the folder holds
+ * it: whichever two of them are lost, the third still says with which seed results were drawn.
+ *
+ * File: docs/formats/run-folder.md.
  */
 #ifndef NJ_RUNNER_IDENTITY_H
 #define NJ_RUNNER_IDENTITY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "runner/journal.h"
+#include "format/record_log.h"
+#include "runner/log_file.h"
 
+/* Field by field, so that a change can be named. */
+struct nj_run_identity {
+    struct nj_digest model; /* fingerprint */
+    uint32_t numerics_version;
+    float latent_norm_eps; /* in force */
+    bool uses_job_seed;    /* an item draws with a seed derived from it */
+    uint64_t job_seed;     /* 0 when it is not used */
+    uint64_t n_items;
+    struct nj_digest items; /* chained over the items' digests in input order */
+    struct nj_digest spec;  /* SHA-256 of the job file, for the manifest only */
+    struct nj_digest rows;  /* SHA-256 of the row file, zeros without one, ditto */
+    uint32_t generation; /* counts the identities of a folder from 1; the highest is in force;
+                            0 in folders of an older nightjar, which did not count */
+};
+
+enum { NJ_RUN_IDENTITY_BYTES = 160 };
+
+enum nj_status nj_run_identity_append(struct nj_log_file *file, uint32_t record_type,
+                                      const struct nj_run_identity *identity,
+                                      struct nj_error *err);
+
+/* NJ_E_STATE for a record that is too short. */
+enum nj_status nj_run_identity_decode(const struct nj_record *record,
+                                      struct nj_run_identity *identity, struct nj_error *err);
+
+/* But for the generation. */
 bool nj_run_identity_equal(const struct nj_run_identity *a, const struct nj_run_identity *b);
 
 /* NJ_E_STATE naming the field that changed and the flags that go on anyway. `items_before` is
@@ -22,7 +54,7 @@ enum nj_status nj_run_identity_check(const struct nj_run_identity *earlier,
                                      const char *folder_path, struct nj_error *err);
 
 /* SHA-256 of a file of any size. */
-enum nj_status nj_file_digest(const struct nj_file_system *fs, const char *path,
-                              struct nj_digest *digest, struct nj_error *err);
+enum nj_status nj_file_digest(const struct nj_file_system *fs, int directory_fd,
+                              const char *name, struct nj_digest *digest, struct nj_error *err);
 
 #endif

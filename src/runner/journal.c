@@ -1,57 +1,16 @@
 #include "runner/journal.h"
 
-#include <string.h>
-
-static void write_digest(struct nj_byte_writer *writer, const struct nj_digest *digest)
-{
-    nj_write_span(writer,
-                  (struct nj_bytes){.data = digest->bytes, .length_bytes = NJ_DIGEST_BYTES});
-}
-
-static void read_digest(struct nj_byte_reader *reader, struct nj_digest *digest)
-{
-    struct nj_bytes bytes = nj_read_span(reader, NJ_DIGEST_BYTES);
-    if (bytes.length_bytes == NJ_DIGEST_BYTES) {
-        memcpy(digest->bytes, bytes.data, NJ_DIGEST_BYTES);
-    }
-}
-
-static void write_identity(struct nj_byte_writer *writer,
-                           const struct nj_run_identity *identity)
-{
-    write_digest(writer, &identity->model);
-    nj_write_u32(writer, identity->numerics_version);
-    nj_write_f32(writer, identity->latent_norm_eps);
-    nj_write_u32(writer, identity->uses_job_seed ? 1 : 0);
-    nj_write_u64(writer, identity->job_seed);
-    nj_write_u64(writer, identity->n_items);
-    write_digest(writer, &identity->items);
-    write_digest(writer, &identity->spec);
-    write_digest(writer, &identity->rows);
-}
-
-static void read_identity(struct nj_byte_reader *reader, struct nj_run_identity *identity)
-{
-    read_digest(reader, &identity->model);
-    identity->numerics_version = nj_read_u32(reader);
-    identity->latent_norm_eps = nj_read_f32(reader);
-    identity->uses_job_seed = nj_read_u32(reader) == 1;
-    identity->job_seed = nj_read_u64(reader);
-    identity->n_items = nj_read_u64(reader);
-    read_digest(reader, &identity->items);
-    read_digest(reader, &identity->spec);
-    read_digest(reader, &identity->rows);
-}
-
 enum nj_status nj_journal_append(struct nj_log_file *journal,
                                  const struct nj_journal_entry *entry, struct nj_error *err)
 {
+    if (entry->type == NJ_JOURNAL_IDENTITY) {
+        return nj_run_identity_append(journal, NJ_JOURNAL_IDENTITY, &entry->identity, err);
+    }
     uint8_t payload[NJ_JOURNAL_ENTRY_LIMIT_BYTES];
     struct nj_byte_writer writer;
     nj_byte_writer_init(&writer, payload, sizeof payload);
     switch (entry->type) {
     case NJ_JOURNAL_IDENTITY:
-        write_identity(&writer, &entry->identity);
         break;
     case NJ_JOURNAL_CLAIMED:
     case NJ_JOURNAL_DONE:
@@ -81,8 +40,7 @@ enum nj_status nj_journal_decode(const struct nj_record *record, struct nj_journ
     *is_known = true;
     switch (entry->type) {
     case NJ_JOURNAL_IDENTITY:
-        read_identity(&reader, &entry->identity);
-        break;
+        return nj_run_identity_decode(record, &entry->identity, err);
     case NJ_JOURNAL_CLAIMED:
     case NJ_JOURNAL_DONE:
         entry->item_index = nj_read_u64(&reader);

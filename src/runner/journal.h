@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/digest.h"
 #include "base/status.h"
 #include "format/record_log.h"
+#include "runner/identity.h"
 #include "runner/log_file.h"
 
 enum { NJ_JOURNAL_VERSION = 1, NJ_JOURNAL_KIND = 'J' | 'O' << 8 | 'U' << 16 | 'R' << 24 };
@@ -26,19 +26,6 @@ enum nj_journal_type {
     NJ_JOURNAL_DONE = 4,     /* its result is in results.log */
     NJ_JOURNAL_STOPPED = 5,  /* asked to stop, everything synced */
     NJ_JOURNAL_FINISHED = 6  /* every item done, results.jsonl written */
-};
-
-/* Everything that decides a result, field by field, so that a change can be named. */
-struct nj_run_identity {
-    struct nj_digest model; /* fingerprint */
-    uint32_t numerics_version;
-    float latent_norm_eps; /* in force */
-    bool uses_job_seed;    /* an item draws with a seed derived from it */
-    uint64_t job_seed;     /* 0 when it is not used */
-    uint64_t n_items;
-    struct nj_digest items; /* chained over the items' digests in input order */
-    struct nj_digest spec;  /* SHA-256 of the job file, for the manifest only */
-    struct nj_digest rows;  /* SHA-256 of the row file, zeros without one, ditto */
 };
 
 /* Fields that a type does not use are zero. */
@@ -54,7 +41,7 @@ struct nj_journal_entry {
     uint64_t n_tokens_restored; /* started */
 };
 
-enum { NJ_JOURNAL_ENTRY_LIMIT_BYTES = 160 };
+enum { NJ_JOURNAL_ENTRY_LIMIT_BYTES = 64 };
 
 enum nj_status nj_journal_append(struct nj_log_file *journal,
                                  const struct nj_journal_entry *entry, struct nj_error *err);

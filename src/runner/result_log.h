@@ -22,7 +22,8 @@ enum {
     NJ_RESULT_LOG_VERSION = 1,
     NJ_RESULT_LOG_KIND = 'R' | 'E' << 8 | 'S' << 16 | 'L' << 24,
     NJ_RESULT_RECORD_ITEM = 1,
-    NJ_RESULT_PREFIX_BYTES = 48 /* before the line */
+    NJ_RESULT_RECORD_IDENTITY = 2, /* as in the journal: what the items after it belong to */
+    NJ_RESULT_PREFIX_BYTES = 48    /* before the line */
 };
 
 struct nj_result_record {

@@ -7,30 +7,79 @@
 #include "runner/result_log.h"
 #include "runner/token_log.h"
 
-static enum nj_status open_log(struct nj_log_file *file, const struct nj_run_logs_place *place,
-                               const char *name, uint32_t kind, uint32_t version,
-                               nj_record_visit *visit, void *context, struct nj_error *err)
+struct log_kind {
+    const char *name;
+    uint32_t kind;
+    uint32_t version;
+    uint32_t identity_type; /* of its identity records */
+    uint32_t item_type;     /* of the records that were drawn with a seed; 0: it has none */
+};
+
+static const struct log_kind kinds[NJ_N_RUN_LOGS] = {
+    [NJ_LOG_JOURNAL] = {"journal.log", NJ_JOURNAL_KIND, NJ_JOURNAL_VERSION, NJ_JOURNAL_IDENTITY,
+                        0},
+    [NJ_LOG_RESULTS] = {"results.log", NJ_RESULT_LOG_KIND, NJ_RESULT_LOG_VERSION,
+                        NJ_RESULT_RECORD_IDENTITY, NJ_RESULT_RECORD_ITEM},
+    [NJ_LOG_TOKENS] = {"tokens.log", NJ_TOKEN_LOG_KIND, NJ_TOKEN_LOG_VERSION,
+                       NJ_TOKEN_RECORD_IDENTITY, NJ_TOKEN_RECORD_SWEEP}};
+
+static struct nj_log_file_place place_of(const struct nj_run_logs_place *place,
+                                         enum nj_run_log log)
 {
-    struct nj_log_file_place log = {
-        .fs = place->fs, .directory_fd = place->directory_fd, .name = name, .log = place->log};
-    uint32_t counter[4] = {kind, version, 0, 0};
+    const struct log_kind *kind = &kinds[log];
+    struct nj_log_file_place file = {.fs = place->fs,
+                                     .directory_fd = place->directory_fd,
+                                     .name = kind->name,
+                                     .log = place->log};
+    uint32_t counter[4] = {kind->kind, kind->version, 0, 0};
     uint32_t key[2] = {(uint32_t)place->entropy, (uint32_t)(place->entropy >> 32)};
     uint32_t drawn[4];
     nj_philox4x32_10(counter, key, drawn);
-    log.identity.kind = kind;
-    log.identity.format_version = version;
-    log.identity.salt = drawn[0] | (uint64_t)drawn[1] << 32;
-    memcpy(log.identity.fingerprint, place->model.bytes, NJ_DIGEST_BYTES);
-    return nj_log_file_open(file, &log, visit, context, err);
+    file.identity.kind = kind->kind;
+    file.identity.format_version = kind->version;
+    file.identity.salt = drawn[0] | (uint64_t)drawn[1] << 32;
+    memcpy(file.identity.fingerprint, place->model.bytes, NJ_DIGEST_BYTES);
+    return file;
 }
 
-enum nj_status nj_run_logs_open_journal(struct nj_run_logs *logs,
-                                        const struct nj_run_logs_place *place,
-                                        struct nj_history *history, struct nj_error *err)
+/* Looks for identities in a log of items. */
+struct glance {
+    struct nj_history *history;
+    enum nj_run_log log;
+};
+
+static enum nj_status visit_glance(void *context, const struct nj_record *record,
+                                   struct nj_error *err)
+{
+    struct glance *glance = context;
+    const struct log_kind *kind = &kinds[glance->log];
+    if (record->type == kind->item_type) {
+        glance->history->n_item_records++;
+    }
+    if (record->type != kind->identity_type) {
+        return NJ_OK;
+    }
+    struct nj_run_identity identity;
+    enum nj_status status = nj_run_identity_decode(record, &identity, err);
+    if (status == NJ_OK) {
+        nj_history_identify(glance->history, glance->log, &identity);
+    }
+    return status;
+}
+
+enum nj_status nj_run_logs_look(struct nj_run_logs *logs, const struct nj_run_logs_place *place,
+                                struct nj_history *history, struct nj_error *err)
 {
     logs->place = *place;
-    return open_log(&logs->journal, place, "journal.log", NJ_JOURNAL_KIND, NJ_JOURNAL_VERSION,
-                    nj_history_visit, history, err);
+    struct nj_log_file_place journal = place_of(place, NJ_LOG_JOURNAL);
+    enum nj_status status = nj_log_file_read(&journal, nj_history_visit, history,
+                                             &logs->found[NJ_LOG_JOURNAL], err);
+    for (enum nj_run_log log = NJ_LOG_RESULTS; log < NJ_N_RUN_LOGS && status == NJ_OK; log++) {
+        struct glance glance = {.history = history, .log = log};
+        struct nj_log_file_place file = place_of(place, log);
+        status = nj_log_file_read(&file, visit_glance, &glance, &logs->found[log], err);
+    }
+    return status;
 }
 
 static enum nj_status visit_result(void *context, const struct nj_record *record,
@@ -53,11 +102,21 @@ static enum nj_status visit_result(void *context, const struct nj_record *record
     return NJ_OK;
 }
 
+struct restorer {
+    struct nj_ledger *ledger;
+    uint32_t n_vocabulary;
+};
+
 static enum nj_status restore_token(void *context, const struct nj_token_entry *entry,
                                     struct nj_error *err)
 {
-    struct nj_ledger *ledger = context;
-    return nj_ledger_restore(ledger, entry, err);
+    const struct restorer *restorer = context;
+    if (entry->token < 0 || (uint32_t)entry->token >= restorer->n_vocabulary) {
+        return nj_fail(err, NJ_E_STATE,
+                       "tokens.log: id %ld was never chosen, the model has %lu",
+                       (long)entry->token, (unsigned long)restorer->n_vocabulary);
+    }
+    return nj_ledger_restore(restorer->ledger, entry, err);
 }
 
 static enum nj_status visit_tokens(void *context, const struct nj_record *record,
@@ -66,46 +125,90 @@ static enum nj_status visit_tokens(void *context, const struct nj_record *record
     return nj_token_record_decode(record, restore_token, context, err);
 }
 
-static enum nj_status adopt_results(struct nj_run_logs *logs, const struct nj_ledger *ledger,
-                                    const struct nj_history *history, struct nj_error *err)
+enum nj_status nj_run_logs_read(struct nj_run_logs *logs, struct nj_ledger *ledger,
+                                struct nj_error *err)
 {
+    struct restorer restorer = {.ledger = ledger, .n_vocabulary = logs->place.n_vocabulary};
+    struct nj_log_file_place results = place_of(&logs->place, NJ_LOG_RESULTS);
+    struct nj_log_file_place tokens = place_of(&logs->place, NJ_LOG_TOKENS);
+    enum nj_status status =
+        nj_log_file_read(&results, visit_result, ledger, &logs->found[NJ_LOG_RESULTS], err);
+    if (status == NJ_OK) {
+        status = nj_log_file_read(&tokens, visit_tokens, &restorer, &logs->found[NJ_LOG_TOKENS],
+                                  err);
+    }
+    return status;
+}
+
+enum nj_status nj_run_logs_open(struct nj_run_logs *logs, struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    for (enum nj_run_log log = 0; log < NJ_N_RUN_LOGS && status == NJ_OK; log++) {
+        struct nj_log_file_place file = place_of(&logs->place, log);
+        status = nj_log_file_recover(&logs->files[log], &file, &logs->found[log], err);
+    }
+    return status;
+}
+
+enum nj_status nj_run_logs_identify(struct nj_run_logs *logs, struct nj_history *history,
+                                    struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    for (enum nj_run_log log = 0; log < NJ_N_RUN_LOGS && status == NJ_OK; log++) {
+        if (history->generations[log] == history->identity.generation) {
+            continue;
+        }
+        status = nj_run_identity_append(&logs->files[log], kinds[log].identity_type,
+                                        &history->identity, err);
+        if (status == NJ_OK) {
+            status = nj_log_file_sync(&logs->files[log], err);
+        }
+        if (status == NJ_OK) {
+            history->generations[log] = history->identity.generation;
+        }
+    }
+    return status;
+}
+
+/* One sentence, however many there are. */
+static void tell_unproven(const struct nj_log *log, uint64_t n_unproven, uint64_t first)
+{
+    if (n_unproven > 0) {
+        nj_log_write(log, NJ_LOG_WARNING,
+                     "%llu items are marked done, but have no result (the first is item %llu): "
+                     "they are done again",
+                     (unsigned long long)n_unproven, (unsigned long long)first);
+    }
+}
+
+enum nj_status nj_run_logs_adopt(struct nj_run_logs *logs, const struct nj_ledger *ledger,
+                                 const struct nj_history *history, struct nj_error *err)
+{
+    uint64_t n_unproven = 0;
+    uint64_t first_unproven = 0;
     for (uint64_t i = 0; i < ledger->n_items; i++) {
         uint8_t state = ledger->items[i].state;
         bool is_marked = nj_history_is_marked(history, i);
         if (is_marked && state == NJ_ITEM_OPEN) {
-            nj_log_write(logs->place.log, NJ_LOG_WARNING,
-                         "item %llu is marked done, but has no result: it is done again",
-                         (unsigned long long)i);
+            first_unproven = n_unproven++ == 0 ? i : first_unproven;
         }
         if (is_marked || state == NJ_ITEM_OPEN) {
             continue;
         }
         struct nj_journal_entry entry = {
             .type = NJ_JOURNAL_DONE, .item_index = i, .is_ok = state == NJ_ITEM_OK};
-        enum nj_status status = nj_journal_append(&logs->journal, &entry, err);
+        enum nj_status status = nj_journal_append(&logs->files[NJ_LOG_JOURNAL], &entry, err);
         if (status != NJ_OK) {
             return status;
         }
     }
-    return nj_log_file_sync(&logs->journal, err);
-}
-
-enum nj_status nj_run_logs_open_rest(struct nj_run_logs *logs, struct nj_ledger *ledger,
-                                     const struct nj_history *history, struct nj_error *err)
-{
-    enum nj_status status =
-        open_log(&logs->results, &logs->place, "results.log", NJ_RESULT_LOG_KIND,
-                 NJ_RESULT_LOG_VERSION, visit_result, ledger, err);
-    if (status == NJ_OK) {
-        status = open_log(&logs->tokens, &logs->place, "tokens.log", NJ_TOKEN_LOG_KIND,
-                          NJ_TOKEN_LOG_VERSION, visit_tokens, ledger, err);
-    }
-    return status == NJ_OK ? adopt_results(logs, ledger, history, err) : status;
+    tell_unproven(logs->place.log, n_unproven, first_unproven);
+    return nj_log_file_sync(&logs->files[NJ_LOG_JOURNAL], err);
 }
 
 void nj_run_logs_close(struct nj_run_logs *logs)
 {
-    nj_log_file_close(&logs->tokens);
-    nj_log_file_close(&logs->results);
-    nj_log_file_close(&logs->journal);
+    for (enum nj_run_log log = 0; log < NJ_N_RUN_LOGS; log++) {
+        nj_log_file_close(&logs->files[log]);
+    }
 }

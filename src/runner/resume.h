@@ -1,8 +1,12 @@
 /* The three logs of a run folder, and what earlier runs left in them.
  *
- * Opening recovers each log (runner/log_file). Results come before tokens, so that ids are kept
- * in memory for unfinished items only. A result without a done mark in the journal is adopted
- * and marked; a mark without a result means nothing, the item is done again.
+ * First all are looked at, and nothing is changed: whether this nightjar knows them, and what
+ * run they belong to. Only when the job has been found good, and its model can be opened, are
+ * they recovered (runner/log_file) and appended to.
+ *
+ * Results are read before tokens, so that ids are kept in memory for unfinished items only. A
+ * result without a done mark in the journal is adopted and marked; a mark without a result
+ * means nothing, the item is done again.
  *
  * Threads: one owner.
  */
@@ -23,27 +27,37 @@ struct nj_run_logs_place {
     const struct nj_file_system *fs;
     int directory_fd;
     struct nj_digest model; /* written into the headers of new logs */
-    uint64_t entropy;       /* for their salts */
+    uint32_t n_vocabulary;  /* an id outside it was never chosen */
+    uint64_t entropy;       /* for the salts of new logs */
     const struct nj_log *log;
 };
 
 /* Zeroed is closed. */
 struct nj_run_logs {
     struct nj_run_logs_place place;
-    struct nj_log_file journal;
-    struct nj_log_file results;
-    struct nj_log_file tokens;
+    struct nj_log_found found[NJ_N_RUN_LOGS];
+    struct nj_log_file files[NJ_N_RUN_LOGS];
 };
 
-/* Opens journal.log and reads the history. */
-enum nj_status nj_run_logs_open_journal(struct nj_run_logs *logs,
-                                        const struct nj_run_logs_place *place,
-                                        struct nj_history *history, struct nj_error *err);
+/* Looks at all three logs for versions, identities and turns. Changes nothing. */
+enum nj_status nj_run_logs_look(struct nj_run_logs *logs, const struct nj_run_logs_place *place,
+                                struct nj_history *history, struct nj_error *err);
 
-/* Opens results.log and tokens.log and enters what they hold into the ledger, whose items are
- * known; marks adopted results in the journal. */
-enum nj_status nj_run_logs_open_rest(struct nj_run_logs *logs, struct nj_ledger *ledger,
-                                     const struct nj_history *history, struct nj_error *err);
+/* Enters results and ids into the ledger, whose items are known. Changes nothing. */
+enum nj_status nj_run_logs_read(struct nj_run_logs *logs, struct nj_ledger *ledger,
+                                struct nj_error *err);
+
+/* Recovers, or creates, all three for appending. */
+enum nj_status nj_run_logs_open(struct nj_run_logs *logs, struct nj_error *err);
+
+/* Makes the history's identity durable in each log that does not have it yet, the journal
+ * first. */
+enum nj_status nj_run_logs_identify(struct nj_run_logs *logs, struct nj_history *history,
+                                    struct nj_error *err);
+
+/* Marks results in the journal that it does not know. */
+enum nj_status nj_run_logs_adopt(struct nj_run_logs *logs, const struct nj_ledger *ledger,
+                                 const struct nj_history *history, struct nj_error *err);
 
 void nj_run_logs_close(struct nj_run_logs *logs);
 

@@ -107,17 +107,19 @@ static enum nj_status inspect_model(struct run *run, struct nj_error *err)
     return NJ_OK;
 }
 
-static enum nj_status open_journal(struct run *run, struct nj_error *err)
+/* What its logs say; nothing is changed. */
+static enum nj_status look_at_logs(struct run *run, struct nj_error *err)
 {
     struct nj_run_logs_place place = {.fs = run->environment->fs,
                                       .directory_fd = run->folder.directory_fd,
                                       .model = run->info.fingerprint,
+                                      .n_vocabulary = run->info.dims.n_vocabulary,
                                       .entropy = run->environment->entropy,
                                       .log = run->environment->log};
-    return nj_run_logs_open_journal(&run->logs, &place, &run->history, err);
+    return nj_run_logs_look(&run->logs, &place, &run->history, err);
 }
 
-/* A folder that is there already, and what its journal says. */
+/* A folder that is there already. --fresh does not care what is in it. */
 static enum nj_status open_earlier(struct run *run, struct nj_error *err)
 {
     const struct nj_file_system *fs = run->environment->fs;
@@ -129,27 +131,31 @@ static enum nj_status open_earlier(struct run *run, struct nj_error *err)
         return status;
     }
     status = nj_run_folder_open(&run->folder, fs, path, err);
-    return status == NJ_OK ? open_journal(run, err) : status;
+    return status == NJ_OK ? look_at_logs(run, err) : status;
 }
 
-/* A new folder, made only when the whole job has been found good. */
+/* A new folder, made only when the whole job has been found good and its model is open. Only
+ * --fresh moves away what is in its place. */
 static enum nj_status open_new(struct run *run, struct nj_error *err)
 {
-    const struct nj_file_system *fs = run->environment->fs;
-    const char *path = run->report->output_directory;
-    bool is_in_the_way = nj_run_folder_exists(fs, path);
-    enum nj_status status = nj_run_folder_open(&run->folder, fs, path, err);
-    if (status == NJ_OK && is_in_the_way) {
-        status = nj_run_folder_move_aside(&run->folder, err);
+    bool is_empty = true;
+    enum nj_status status = nj_run_folder_open(&run->folder, run->environment->fs,
+                                               run->report->output_directory, err);
+    if (status == NJ_OK && run->options->mode == NJ_RUN_FRESH) {
+        status = nj_run_folder_is_empty(&run->folder, &is_empty, err);
     }
-    return status == NJ_OK ? open_journal(run, err) : status;
+    if (status == NJ_OK && !is_empty) {
+        status = nj_run_folder_move_aside(&run->folder, run->environment->log, err);
+    }
+    return status == NJ_OK ? look_at_logs(run, err) : status;
 }
 
 static enum nj_status digest_rows(struct run *run, struct nj_error *err)
 {
     const char *path = run->spec->rows.path;
-    return path == NULL ? NJ_OK
-                        : nj_file_digest(run->environment->fs, path, &run->identity.rows, err);
+    return path == NULL
+               ? NJ_OK
+               : nj_file_digest(run->environment->fs, AT_FDCWD, path, &run->identity.rows, err);
 }
 
 /* The job's own seed, else the one that an earlier run drew, else one drawn now. */
@@ -158,10 +164,29 @@ static uint64_t job_seed(const struct run *run)
     if (run->spec->has_job_seed) {
         return run->spec->job_seed;
     }
-    if (run->history.has_identity && run->history.identity.uses_job_seed) {
-        return run->history.identity.job_seed;
+    if (run->history.has_seed) {
+        return run->history.seed;
     }
     return run->environment->entropy >> 11; /* 53 bits: every reader of JSON keeps them */
+}
+
+/* A seed is drawn once. With results there and no log that says what they were drawn with, a
+ * new one would replace finished texts by others without a word. */
+static enum nj_status check_seed(const struct run *run, struct nj_error *err)
+{
+    bool is_lost = run->history.n_item_records > 0 && !run->history.has_identity;
+    if (!is_lost || !run->identity.uses_job_seed || run->spec->has_job_seed ||
+        run->options->mode == NJ_RUN_RESTART) {
+        return NJ_OK;
+    }
+    const char *path = run->report->output_directory;
+    return nj_fail(
+        err, NJ_E_STATE,
+        "%s: journal.log is lost or damaged, and with it the job_seed that the %llu "
+        "records in results.log and tokens.log were drawn with. Put journal.log back "
+        "(damaged bytes are in journal.log.bad-*), or give that `job_seed` in the job "
+        "file; --restart and --fresh do everything anew, with other texts",
+        path, (unsigned long long)run->history.n_item_records);
 }
 
 /* Looks at every item and says what this run is. */
@@ -197,24 +222,33 @@ static enum nj_status survey(struct run *run, struct nj_digest *items_before,
     return NJ_OK;
 }
 
-/* Writes down what this run is, when the folder does not say so already. */
-static enum nj_status write_identity(struct run *run, struct nj_error *err)
+/* The copy of the job file; written anew also when somebody changed it. */
+static enum nj_status write_spec(struct run *run, struct nj_error *err)
 {
-    if (run->history.has_identity &&
-        nj_run_identity_equal(&run->history.identity, &run->identity)) {
+    const struct nj_file_system *fs = run->environment->fs;
+    struct nj_digest found;
+    enum nj_status status =
+        nj_file_digest(fs, run->folder.directory_fd, "spec.yaml", &found, NULL);
+    if (status == NJ_OK &&
+        memcmp(found.bytes, run->identity.spec.bytes, sizeof found.bytes) == 0) {
         return NJ_OK;
     }
-    struct nj_journal_entry entry = {.type = NJ_JOURNAL_IDENTITY, .identity = run->identity};
-    run->history.n_marked = 0; /* marks were about the items of the job before */
-    enum nj_status status = nj_file_replace(run->environment->fs, run->folder.directory_fd,
-                                            "spec.yaml", run->job_file, err);
-    if (status == NJ_OK) {
-        status = nj_journal_append(&run->logs.journal, &entry, err);
+    return nj_file_replace(fs, run->folder.directory_fd, "spec.yaml", run->job_file, err);
+}
+
+/* Writes down what this run is, where the folder does not say so already. */
+static enum nj_status write_identity(struct run *run, struct nj_error *err)
+{
+    struct nj_history *history = &run->history;
+    if (!history->has_identity || !nj_run_identity_equal(&history->identity, &run->identity)) {
+        run->identity.generation = history->identity.generation + 1;
+        history->has_identity = true;
+        history->identity = run->identity;
+        history->n_marked = 0; /* marks were about the items of the job before */
+        history->is_finished = false;
     }
-    if (status == NJ_OK) {
-        status = nj_log_file_sync(&run->logs.journal, err);
-    }
-    return status;
+    enum nj_status status = write_spec(run, err);
+    return status == NJ_OK ? nj_run_logs_identify(&run->logs, history, err) : status;
 }
 
 static enum nj_status write_turn(struct run *run, enum nj_journal_type type,
@@ -227,33 +261,12 @@ static enum nj_status write_turn(struct run *run, enum nj_journal_type type,
         entry.n_items_under_way = run->ledger.n_restored;
         entry.n_tokens_restored = nj_ledger_n_tokens_restored(&run->ledger);
     }
-    enum nj_status status = nj_journal_append(&run->logs.journal, &entry, err);
+    struct nj_log_file *journal = &run->logs.files[NJ_LOG_JOURNAL];
+    enum nj_status status = nj_journal_append(journal, &entry, err);
     if (status == NJ_OK) {
-        status = nj_log_file_sync(&run->logs.journal, err);
+        status = nj_log_file_sync(journal, err);
     }
     return status == NJ_OK ? nj_history_add(&run->history, &entry, err) : status;
-}
-
-/* Checks that this folder is ours and learns what earlier runs left in it. */
-static enum nj_status take_up(struct run *run, struct nj_error *err)
-{
-    struct nj_digest items_before;
-    enum nj_status status = survey(run, &items_before, err);
-    if (status == NJ_OK && run->options->mode != NJ_RUN_RESTART && run->history.has_identity) {
-        status = nj_run_identity_check(&run->history.identity, &run->identity, &items_before,
-                                       run->report->output_directory, err);
-    }
-    if (status == NJ_OK && !run->folder.is_open) {
-        status = open_new(run, err);
-    }
-    if (status == NJ_OK) {
-        status = write_identity(run, err);
-    }
-    if (status == NJ_OK) {
-        status = nj_run_logs_open_rest(&run->logs, &run->ledger, &run->history, err);
-    }
-    run->report->n_items_kept = run->ledger.n_ok + run->ledger.n_failed;
-    return status;
 }
 
 static bool is_all_done(const struct run *run)
@@ -302,6 +315,69 @@ static enum nj_status open_model(struct run *run, struct nj_error *err)
     return nj_generator_create(run->model, run->tokenizer, &generator, &run->generator, err);
 }
 
+/* Everything that can be refused is refused here, before anything is written: the job, the
+ * folder that is there, the model with this run's options. */
+static enum nj_status examine(struct run *run, struct nj_error *err)
+{
+    struct nj_digest items_before;
+    const char *path = run->report->output_directory;
+    enum nj_status status = survey(run, &items_before, err);
+    if (status == NJ_OK) {
+        status = check_seed(run, err);
+    }
+    if (status == NJ_OK && run->options->mode != NJ_RUN_RESTART && run->history.has_identity) {
+        status = nj_run_identity_check(&run->history.identity, &run->identity, &items_before,
+                                       path, err);
+    }
+    if (status == NJ_OK && run->folder.is_open) {
+        status = nj_run_logs_read(&run->logs, &run->ledger, err);
+    }
+    run->report->n_items_kept = run->ledger.n_ok + run->ledger.n_failed;
+    return status == NJ_OK && !is_all_done(run) ? open_model(run, err) : status;
+}
+
+static void close_model(struct run *run)
+{
+    nj_generator_destroy(run->generator);
+    nj_model_close(run->model);
+    run->generator = NULL;
+    run->model = NULL;
+}
+
+/* Finds or makes the folder. One that was made by somebody else while this job was looked at is
+ * an earlier run like any other, and everything is looked at again. */
+static enum nj_status find_folder(struct run *run, struct nj_error *err)
+{
+    enum nj_status status = open_earlier(run, err);
+    if (status == NJ_OK) {
+        status = examine(run, err);
+    }
+    if (status != NJ_OK || run->folder.is_open) {
+        return status;
+    }
+    status = open_new(run, err);
+    if (status == NJ_OK && (run->history.has_identity || run->history.n_item_records > 0)) {
+        close_model(run);
+        nj_ledger_deinit(&run->ledger);
+        status = examine(run, err);
+    }
+    return status;
+}
+
+/* Makes the folder ours, with what earlier runs left in it. */
+static enum nj_status take_up(struct run *run, struct nj_error *err)
+{
+    enum nj_status status = find_folder(run, err);
+    if (status == NJ_OK) {
+        status = nj_run_logs_open(&run->logs, err);
+    }
+    if (status == NJ_OK) {
+        status = write_identity(run, err);
+    }
+    return status == NJ_OK ? nj_run_logs_adopt(&run->logs, &run->ledger, &run->history, err)
+                           : status;
+}
+
 static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
 {
     const struct nj_file_system *fs = run->environment->fs;
@@ -312,14 +388,14 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
     if (loop->slots == NULL || loop->events == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "run %u items at once: out of memory", loop->n_slots);
     }
-    run->folder_host.journal = &run->logs.journal;
+    run->folder_host.journal = &run->logs.files[NJ_LOG_JOURNAL];
     run->folder_host.ledger = &run->ledger;
     run->folder_host.path = run->report->output_directory;
     run->folder_host.observer = run->environment->observer;
     run->host = nj_folder_host_table(&run->folder_host);
     run->checkpoint.fs = fs;
-    run->checkpoint.tokens = &run->logs.tokens;
-    run->checkpoint.results = &run->logs.results;
+    run->checkpoint.tokens = &run->logs.files[NJ_LOG_TOKENS];
+    run->checkpoint.results = &run->logs.files[NJ_LOG_RESULTS];
     run->checkpoint.host = &run->host;
     run->checkpoint.ledger = &run->ledger;
     run->checkpoint.tokenizer = run->tokenizer;
@@ -404,10 +480,7 @@ static enum nj_status stop(struct run *run, struct nj_error *err)
 
 static enum nj_status work(struct run *run, struct nj_error *err)
 {
-    enum nj_status status = open_model(run, err);
-    if (status == NJ_OK) {
-        status = prepare_loop(run, err);
-    }
+    enum nj_status status = prepare_loop(run, err);
     if (status == NJ_OK) {
         status = write_turn(run, NJ_JOURNAL_STARTED, err);
     }
@@ -425,16 +498,13 @@ static enum nj_status run_all(struct run *run, struct nj_error *err)
         status = inspect_model(run, err);
     }
     if (status == NJ_OK) {
-        status = open_earlier(run, err);
-    }
-    if (status == NJ_OK) {
         status = take_up(run, err);
     }
     if (status != NJ_OK) {
         return status;
     }
     bool had_work = !is_all_done(run);
-    if (!had_work && nj_history_is_finished(&run->history)) {
+    if (!had_work && run->history.is_finished) {
         return NJ_OK;
     }
     if (had_work) {
@@ -456,8 +526,7 @@ static void release(struct run *run)
     nj_item_source_deinit(&run->source);
     free(run->loop.slots);
     free(run->loop.events);
-    nj_generator_destroy(run->generator);
-    nj_model_close(run->model);
+    close_model(run);
     nj_tokenizer_close(run->tokenizer);
     if (run->has_info) {
         nj_model_info_close(&run->info);

@@ -23,7 +23,8 @@ enum {
     NJ_TOKEN_LOG_VERSION = 1,
     NJ_TOKEN_LOG_KIND = 'T' | 'O' << 8 | 'K' << 16 | 'S' << 24,
     NJ_TOKEN_RECORD_SWEEP = 1,
-    NJ_TOKEN_ENTRY_BYTES = 36, /* without alternatives */
+    NJ_TOKEN_RECORD_IDENTITY = 2, /* as in the journal */
+    NJ_TOKEN_ENTRY_BYTES = 36,    /* without alternatives */
     NJ_TOKEN_ALTERNATIVE_BYTES = 8,
     NJ_TOKEN_ENTRY_LIMIT_BYTES =
         NJ_TOKEN_ENTRY_BYTES + NJ_MAX_TOP_LOGPROBS * NJ_TOKEN_ALTERNATIVE_BYTES

@@ -34,18 +34,19 @@ static enum nj_status copy_altered(void *context, const struct nj_record *record
 {
     enum { TOKEN_OFFSET = 24 }; /* of the id in an entry: docs/formats/token-log.md */
     struct rewriter *rewriter = context;
-    uint8_t payload[NJ_TOKEN_ENTRY_BYTES];
-    uint8_t encoded[256];
+    uint8_t payload[256];
+    uint8_t encoded[512];
+    size_t length_bytes = record->payload.length_bytes;
     (void)err;
-    if (record->payload.length_bytes != sizeof payload) {
+    if (length_bytes > sizeof payload) {
         return NJ_E_INTERNAL;
     }
-    memcpy(payload, record->payload.data, sizeof payload);
+    memcpy(payload, record->payload.data, length_bytes);
     if (record->sequence == rewriter->last_sequence) {
         payload[TOKEN_OFFSET] ^= 1;
     }
-    struct nj_bytes bytes = {.data = payload, .length_bytes = sizeof payload};
-    size_t n_bytes = nj_record_encoded_bytes(sizeof payload);
+    struct nj_bytes bytes = {.data = payload, .length_bytes = length_bytes};
+    size_t n_bytes = nj_record_encoded_bytes(length_bytes);
     nj_record_encode(&rewriter->cursor, record->type, bytes, encoded);
     return fwrite(encoded, 1, n_bytes, rewriter->file) == n_bytes ? NJ_OK : NJ_E_STORAGE;
 }
