@@ -96,9 +96,12 @@ enum nj_status nj_status_from_errno(int error_number, enum nj_status otherwise)
     switch (error_number) {
     case ENOENT:
     case ENOTDIR: /* a file stands where a directory was named: nothing can be below it */
+    case ELOOP:
+    case ENAMETOOLONG: /* nothing can have such a name */
         return NJ_E_NOT_FOUND;
     case EACCES:
     case EPERM:
+    case EROFS:
         return NJ_E_PERMISSION;
     case ENOMEM:
         return NJ_E_MEMORY;

@@ -49,9 +49,15 @@ static void write_progress(struct nj_json_writer *writer, const struct nj_event 
     write_count(writer, "items_failed", event->n_items_failed);
 }
 
-static void write_run_started(struct nj_json_writer *writer, const struct nj_event *event)
+static void write_job(struct nj_json_writer *writer, const struct nj_event *event)
 {
     write_named(writer, "job", event->job_name);
+    write_named(writer, "folder", event->folder);
+}
+
+static void write_run_started(struct nj_json_writer *writer, const struct nj_event *event)
+{
+    write_job(writer, event);
     write_progress(writer, event);
     write_count(writer, "items_kept", event->n_items_kept);
     write_count(writer, "items_under_way", event->n_running);
@@ -90,6 +96,8 @@ static void write_sweep_done(struct nj_json_writer *writer, const struct nj_even
 {
     write_count(writer, "rows", event->n_rows);
     write_count(writer, "running", event->n_running);
+    write_count(writer, "prefill_tokens", event->n_prefill);
+    write_count(writer, "prefill_tokens_read", event->n_prefill_read);
     write_count(writer, "prompt_tokens", event->n_prompt_tokens);
     write_count(writer, "output_tokens", event->n_output_tokens);
     write_count(writer, "tokens_restored", event->n_tokens_restored);
@@ -100,14 +108,14 @@ static void write_sweep_done(struct nj_json_writer *writer, const struct nj_even
 
 static void write_run_paused(struct nj_json_writer *writer, const struct nj_event *event)
 {
-    write_named(writer, "job", event->job_name);
+    write_job(writer, event);
     write_named(writer, "reason", event->text);
     write_progress(writer, event);
 }
 
 static void write_run_done(struct nj_json_writer *writer, const struct nj_event *event)
 {
-    write_named(writer, "job", event->job_name);
+    write_job(writer, event);
     write_progress(writer, event);
     write_count(writer, "items_kept", event->n_items_kept);
     write_count(writer, "tokens_restored", event->n_tokens_restored);

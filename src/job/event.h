@@ -28,6 +28,7 @@ struct nj_event {
     uint32_t sample;
     struct nj_text item_id;
     struct nj_text job_name;
+    struct nj_text folder; /* of the run */
     uint64_t n_items;      /* of the job */
     uint64_t n_items_done; /* finished, this run and earlier ones */
     uint64_t n_items_failed;
@@ -35,8 +36,10 @@ struct nj_event {
     uint64_t n_tokens_restored; /* of items under way, from the token log */
     uint64_t n_prompt_tokens;
     uint64_t n_output_tokens;
-    uint64_t n_rows;    /* of the sweep */
-    uint64_t n_running; /* sequences in the batch; at the start, items under way */
+    uint64_t n_prefill;      /* given ids of items that have not chosen one in this run yet */
+    uint64_t n_prefill_read; /* of them, those that the model has read */
+    uint64_t n_rows;         /* of the sweep */
+    uint64_t n_running;      /* sequences in the batch; at the start, items under way */
     uint64_t sweep_ns;
     nj_token token;
     struct nj_text text; /* finish reason, pause reason */

@@ -399,6 +399,9 @@ static enum nj_status render_item(struct nj_item_iterator *iterator, struct nj_a
                                   .arena = arena,
                                   .diagnostics = diagnostics};
     *item = (struct nj_item){.index = iterator->next_index,
+                             .place = iterator->spec->rows.format != NJ_ROWS_NONE
+                                          ? iterator->row.place
+                                          : rendering.prompt->place,
                              .prompt_index = iterator->next_prompt,
                              .row_index = iterator->row.index,
                              .repeat_index = iterator->next_repeat,

@@ -24,8 +24,9 @@ struct nj_item_message {
 
 /* One prompt, ready to be tokenized. Texts live in the arena passed to `next`. */
 struct nj_item {
-    uint64_t index;    /* position in the job's output, from 0 */
-    struct nj_text id; /* from the id template, the prompt's id, or the index */
+    uint64_t index;        /* position in the job's output, from 0 */
+    struct nj_place place; /* of its row, else of its prompt; as long as the spec */
+    struct nj_text id;     /* from the id template, the prompt's id, or the index */
     uint32_t prompt_index;
     uint64_t row_index;      /* source row, from 0 */
     uint64_t matrix_index;   /* cell of the matrix; 0 without one */

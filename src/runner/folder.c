@@ -45,8 +45,10 @@ static enum nj_status open_and_lock(struct nj_run_folder *folder, struct nj_erro
     enum nj_status status =
         nj_file_open_directory(fs, folder->path, true, &folder->directory_fd, err);
     if (status != NJ_OK) {
-        enum nj_status reason = status == NJ_E_NOT_FOUND ? NJ_E_STORAGE : status;
-        return nj_prefix(err, reason, "run folder");
+        /* Absent although it was to be made: its path leads through what is no folder. */
+        enum nj_status reason = status == NJ_E_NOT_FOUND ? NJ_E_USAGE : status;
+        return nj_prefix(err, reason, "the run folder %s is not a folder or cannot be made",
+                         path);
     }
     status = nj_file_lock(fs, folder->directory_fd, "run.lock", &folder->lock_fd, err);
     if (status != NJ_OK) {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "generate/sequence.h"
+
 enum {
     /* What an item may write besides its ids: two lines, two frames, an estimate. */
     ITEM_OVERHEAD_BYTES = 8 * 1024,
@@ -123,6 +125,26 @@ static void tell_tokens(struct nj_loop *loop, uint32_t n_events)
     }
 }
 
+/* Items that still read what they were given: a long prompt takes many sweeps that choose
+ * nothing. */
+static void count_prefill(const struct nj_loop *loop, struct nj_event *event)
+{
+    for (uint32_t i = 0; i < loop->n_slots; i++) {
+        const struct nj_slot *slot = &loop->slots[i];
+        size_t n_chosen = 0;
+        if (slot->sequence == NULL) {
+            continue;
+        }
+        (void)nj_sequence_chosen(slot->sequence, &n_chosen);
+        if (n_chosen > slot->n_restored) {
+            continue;
+        }
+        uint64_t n_given = slot->prompt.n_ids + slot->n_restored;
+        event->n_prefill += n_given;
+        event->n_prefill_read += n_given - nj_sequence_n_pending(slot->sequence);
+    }
+}
+
 static void tell_sweep(struct nj_loop *loop, uint32_t n_events, uint64_t began_ns)
 {
     struct nj_event event = {.type = NJ_EVENT_SWEEP_DONE,
@@ -135,6 +157,7 @@ static void tell_sweep(struct nj_loop *loop, uint32_t n_events, uint64_t began_n
     for (uint32_t i = 0; i < n_events; i++) {
         event.n_rows += loop->events[i].n_rows;
     }
+    count_prefill(loop, &event);
     loop->counts.n_sweeps++;
     tell(loop, &event);
 }

@@ -1,5 +1,6 @@
 #include "runner/manifest.h"
 
+#include "base/decimal.h"
 #include "base/json.h"
 #include "nightjar/model.h"
 
@@ -55,7 +56,7 @@ static void write_reproducible(const struct nj_manifest *manifest,
     write_digest(writer, "model_fingerprint", &identity->model);
     write_unsigned(writer, "numerics_version", identity->numerics_version);
     nj_json_key(writer, "latent_norm_eps");
-    nj_json_write_number(writer, (double)identity->latent_norm_eps);
+    nj_json_write_number(writer, nj_decimal_of_float(identity->latent_norm_eps));
     write_unsigned(writer, "items_ok", manifest->ledger->n_ok);
     write_unsigned(writer, "items_failed", manifest->ledger->n_failed);
     write_digest(writer, "results_sha256", &manifest->results);

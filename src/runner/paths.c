@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nightjar/run.h"
+
 static enum nj_status check_length(int length, size_t path_bytes, struct nj_error *err)
 {
     if (length < 0 || (size_t)length >= path_bytes) {
@@ -42,16 +44,27 @@ enum nj_status nj_path_of_model(const struct nj_file_system *fs, const struct nj
                        "%s: which model? give `model: DIR` in the file or --model DIR",
                        spec->source_path);
     }
-    int length = 0;
-    if (spec->model.data[0] != '/') {
-        length = snprintf(path, path_bytes, "%.*s%.*s", directory_length(spec->source_path),
+    bool is_relative = spec->model.data[0] != '/';
+    char beside[NJ_RUN_PATH_BYTES];
+    int length = snprintf(beside, sizeof beside, "%.*s%.*s",
+                          is_relative ? directory_length(spec->source_path) : 0,
                           spec->source_path, model_length, spec->model.data);
-        if (length > 0 && (size_t)length < path_bytes && is_directory(fs, path)) {
-            return NJ_OK;
-        }
+    if (length < 0 || (size_t)length >= sizeof beside) {
+        return check_length(length, sizeof beside, err);
+    }
+    if (is_relative && is_directory(fs, beside)) {
+        return check_length(snprintf(path, path_bytes, "%s", beside), path_bytes, err);
     }
     length = snprintf(path, path_bytes, "%.*s", model_length, spec->model.data);
-    return check_length(length, path_bytes, err);
+    enum nj_status status = check_length(length, path_bytes, err);
+    if (status == NJ_OK && is_relative && strcmp(beside, path) != 0 &&
+        !is_directory(fs, path)) {
+        return nj_fail(err, NJ_E_NOT_FOUND,
+                       "model %s: there is no directory %s beside the job file and no %s in "
+                       "the working directory",
+                       path, beside, path);
+    }
+    return status;
 }
 
 static bool is_plain(char c)

@@ -13,7 +13,8 @@
 #include "base/status.h"
 #include "job/spec.h"
 
-/* NJ_E_INPUT when neither says a model; the path itself is not checked. */
+/* NJ_E_INPUT when neither says a model; NJ_E_NOT_FOUND, naming both places, when the model is
+ * in neither. Whether a path that leaves no choice is a model is not checked. */
 enum nj_status nj_path_of_model(const struct nj_file_system *fs, const struct nj_job_spec *spec,
                                 const char *model_path, char *path, size_t path_bytes,
                                 struct nj_error *err);

@@ -126,13 +126,13 @@ static enum nj_status check_context(const struct nj_prompt_setting *setting,
     if (of_model > 0 && n_positions > of_model) {
         return nj_fail(err, NJ_E_INPUT,
                        "a prompt of %zu tokens and max_tokens %u are %llu positions: the model "
-                       "was made for %u",
+                       "was made for %u; shorten the prompt or lower `max_tokens`",
                        ids->n_ids, max_tokens, (unsigned long long)n_positions, of_model);
     }
     if (of_job > 0 && n_positions > of_job) {
         return nj_fail(err, NJ_E_INPUT,
                        "a prompt of %zu tokens and max_tokens %u are %llu positions: the job's "
-                       "`context` is %u",
+                       "`context` is %u; raise it, shorten the prompt or lower `max_tokens`",
                        ids->n_ids, max_tokens, (unsigned long long)n_positions, of_job);
     }
     return NJ_OK;

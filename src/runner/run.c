@@ -18,6 +18,7 @@
 #include "runner/obeyed.h"
 #include "runner/paths.h"
 #include "runner/resume.h"
+#include "runner/subject.h"
 #include "runner/survey.h"
 
 enum { DEFAULT_BATCH = NJ_DEFAULT_SEQUENCES, DEFAULT_MAX_ROWS = 256 };
@@ -30,11 +31,7 @@ struct run {
     const struct nj_run_options *options;
     struct nj_run_report *report;
 
-    char model_path[NJ_RUN_PATH_BYTES];
-    struct nj_model_info info;
-    bool has_info;
-    struct nj_tokenizer *tokenizer;
-    struct nj_prompt_setting setting;
+    struct nj_run_subject subject;
 
     struct nj_run_folder folder;
     struct nj_history history;
@@ -74,46 +71,13 @@ static uint64_t now_ns(const struct run *run)
     return clock->monotonic_ns(clock->context);
 }
 
-/* The model as far as checks need it: config, headers, fingerprint, tokenizer, no weights. */
-static enum nj_status inspect_model(struct run *run, struct nj_error *err)
-{
-    const struct nj_file_system *fs = run->environment->fs;
-    const struct nj_job_spec *spec = run->spec;
-    enum nj_status status = nj_path_of_model(fs, spec, run->options->model_path,
-                                             run->model_path, sizeof run->model_path, err);
-    if (status == NJ_OK) {
-        status = nj_model_info_open(fs, run->model_path, &run->info, err);
-    }
-    if (status != NJ_OK) {
-        return status;
-    }
-    run->has_info = true;
-    struct nj_error absent;
-    status = nj_tokenizer_open(fs, run->model_path, run->info.dims.n_vocabulary,
-                               &run->tokenizer, &absent);
-    if (status != NJ_OK && status != NJ_E_NOT_FOUND) {
-        return nj_fail(err, status, "%s", absent.text);
-    }
-    double eps = run->options->latent_norm_eps;
-    if (eps <= 0.0 && spec->has_latent_norm_eps) {
-        eps = spec->latent_norm_eps;
-    }
-    run->setting = (struct nj_prompt_setting){
-        .spec = spec,
-        .dims = &run->info.dims,
-        .tokenizer = run->tokenizer,
-        .model = run->info.fingerprint,
-        .latent_norm_eps = eps > 0.0 ? (float)eps : run->info.dims.latent_norm_eps};
-    return NJ_OK;
-}
-
 /* What its logs say; nothing is changed. */
 static enum nj_status look_at_logs(struct run *run, struct nj_error *err)
 {
     struct nj_run_logs_place place = {.fs = run->environment->fs,
                                       .directory_fd = run->folder.directory_fd,
-                                      .model = run->info.fingerprint,
-                                      .n_vocabulary = run->info.dims.n_vocabulary,
+                                      .model = run->subject.info.fingerprint,
+                                      .n_vocabulary = run->subject.info.dims.n_vocabulary,
                                       .entropy = run->environment->entropy,
                                       .log = run->environment->log};
     return nj_run_logs_look(&run->logs, &place, &run->history, err);
@@ -195,12 +159,15 @@ static enum nj_status survey(struct run *run, struct nj_digest *items_before,
 {
     struct nj_survey survey;
     struct nj_run_identity *identity = &run->identity;
-    uint64_t n_before = run->history.has_identity ? run->history.identity.n_items : 0;
     run->source = (struct nj_item_source){
         .spec = run->spec, .fs = run->environment->fs, .job_seed = job_seed(run)};
-    enum nj_status status =
-        nj_survey_run(&run->setting, run->environment->fs, run->source.job_seed, n_before,
-                      &run->ledger, &survey, err);
+    const struct nj_survey_options options = {
+        .setting = &run->subject.setting,
+        .fs = run->environment->fs,
+        .job_seed = run->source.job_seed,
+        .n_before = run->history.has_identity ? run->history.identity.n_items : 0,
+        .complaints = run->environment->complaints};
+    enum nj_status status = nj_survey_run(&options, &run->ledger, &survey, err);
     if (status == NJ_OK) {
         status = nj_digest_of(run->job_file, &identity->spec, err);
     }
@@ -210,9 +177,9 @@ static enum nj_status survey(struct run *run, struct nj_digest *items_before,
     if (status != NJ_OK) {
         return status;
     }
-    identity->model = run->info.fingerprint;
+    identity->model = run->subject.info.fingerprint;
     identity->numerics_version = NJ_NUMERICS_VERSION;
-    identity->latent_norm_eps = run->setting.latent_norm_eps;
+    identity->latent_norm_eps = run->subject.setting.latent_norm_eps;
     identity->uses_job_seed = survey.uses_job_seed;
     identity->job_seed = survey.uses_job_seed ? run->source.job_seed : 0;
     identity->n_items = survey.n_items;
@@ -292,11 +259,11 @@ static enum nj_status open_model(struct run *run, struct nj_error *err)
 {
     uint32_t batch = batch_of(run);
     struct nj_model_options options = {
-        .path = run->model_path,
+        .path = run->subject.model_path,
         .cpu_level = run->options->cpu_level,
         .n_threads = either(run->options->n_threads, run->spec->resources.threads),
         .max_rows = batch > DEFAULT_MAX_ROWS ? batch : DEFAULT_MAX_ROWS,
-        .latent_norm_eps = (double)run->setting.latent_norm_eps,
+        .latent_norm_eps = (double)run->subject.setting.latent_norm_eps,
         .memory_bytes = run->options->memory_bytes > 0 ? run->options->memory_bytes
                                                        : run->spec->resources.memory_bytes};
     enum nj_status status =
@@ -305,14 +272,15 @@ static enum nj_status open_model(struct run *run, struct nj_error *err)
         return status == NJ_E_IO ? NJ_E_WEIGHTS : status;
     }
     char hex[NJ_DIGEST_HEX_BYTES];
-    nj_digest_to_hex(&run->info.fingerprint, hex);
+    nj_digest_to_hex(&run->subject.info.fingerprint, hex);
     if (strcmp(nj_model_fingerprint(run->model), hex) != 0) {
         return nj_fail(err, NJ_E_STATE, "%s changed while it was being opened",
-                       run->model_path);
+                       run->subject.model_path);
     }
     struct nj_generator_options generator = {.max_sequences = batch,
                                              .prefill_chunk = run->options->prefill_chunk};
-    return nj_generator_create(run->model, run->tokenizer, &generator, &run->generator, err);
+    return nj_generator_create(run->model, run->subject.tokenizer, &generator, &run->generator,
+                               err);
 }
 
 /* Everything that can be refused is refused here, before anything is written: the job, the
@@ -398,11 +366,11 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
     run->checkpoint.results = &run->logs.files[NJ_LOG_RESULTS];
     run->checkpoint.host = &run->host;
     run->checkpoint.ledger = &run->ledger;
-    run->checkpoint.tokenizer = run->tokenizer;
+    run->checkpoint.tokenizer = run->subject.tokenizer;
     loop->host = &run->host;
     loop->supply = (struct nj_slot_supply){.generator = run->generator,
                                            .source = &run->source,
-                                           .setting = &run->setting,
+                                           .setting = &run->subject.setting,
                                            .ledger = &run->ledger};
     loop->checkpoint = &run->checkpoint;
     loop->clock = run->environment->clock;
@@ -418,6 +386,7 @@ static void tell(struct run *run, enum nj_event_type type)
     struct nj_event event = {.type = type,
                              .unix_ms = now_ms(run),
                              .job_name = run->spec->name,
+                             .folder = nj_text_from(run->report->output_directory),
                              .n_items = run->ledger.n_items,
                              .n_items_done = run->ledger.n_ok + run->ledger.n_failed,
                              .n_items_failed = run->ledger.n_failed,
@@ -456,7 +425,7 @@ static enum nj_status finish(struct run *run, struct nj_error *err)
         .ledger = &run->ledger,
         .history = &run->history,
         .options = run->options,
-        .model_path = run->model_path,
+        .model_path = run->subject.model_path,
         .cpu_level = run->model != NULL ? nj_model_cpu_level(run->model) : NULL};
     enum nj_status status =
         nj_export_results(fs, directory_fd, &run->ledger, &manifest.results, err);
@@ -495,7 +464,8 @@ static enum nj_status run_all(struct run *run, struct nj_error *err)
 {
     enum nj_status status = nj_check_job_is_obeyed(run->spec, err);
     if (status == NJ_OK) {
-        status = inspect_model(run, err);
+        status = nj_run_subject_open(&run->subject, run->environment->fs, run->spec,
+                                     run->options, err);
     }
     if (status == NJ_OK) {
         status = take_up(run, err);
@@ -527,10 +497,7 @@ static void release(struct run *run)
     free(run->loop.slots);
     free(run->loop.events);
     close_model(run);
-    nj_tokenizer_close(run->tokenizer);
-    if (run->has_info) {
-        nj_model_info_close(&run->info);
-    }
+    nj_run_subject_close(&run->subject);
     if (run->live_fd >= 0) {
         (void)fs->close(fs->context, run->live_fd); /* derived, rewritten at the next start */
     }

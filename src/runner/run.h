@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "job/diagnostics.h"
 #include "job/spec.h"
 #include "nightjar/run.h"
 #include "runner/folder_host.h"
@@ -27,6 +28,8 @@ struct nj_run_environment {
     uint64_t entropy;         /* for the salts of new logs, and a job_seed if none is given */
     const struct nj_log *log; /* NULL: nobody listens */
     const struct nj_run_observer *observer; /* NULL: nobody watches */
+    /* Gets a complaint for each item that cannot be run; NULL: the first is in the error. */
+    struct nj_diagnostics *complaints;
 };
 
 /* `job_file` is the content that `spec` was read from. Statuses as nj_run_file. */

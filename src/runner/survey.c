@@ -12,57 +12,109 @@ static enum nj_status chain(struct nj_digest *items, const struct nj_digest *ite
                         err);
 }
 
-static enum nj_status survey_item(const struct nj_prompt_setting *setting,
-                                  const struct nj_item *item, struct nj_token_list *ids,
-                                  struct nj_ledger *ledger, struct nj_survey *survey,
-                                  struct nj_error *err)
+/* One pass: where it stands, and what is used again for each item. */
+struct pass {
+    const struct nj_survey_options *options;
+    struct nj_diagnostics *complaints;
+    struct nj_ledger *ledger;
+    struct nj_survey *survey;
+    struct nj_token_list ids;
+    size_t n_complaints;
+};
+
+/* An item that cannot be run does not end the pass: a person wants to hear of the others too.
+ * Repeats and samples of one would only say it again. */
+static void complain(struct pass *pass, const struct nj_item *item, const struct nj_error *why)
+{
+    if (pass->n_complaints > 0 && (item->repeat_index > 0 || item->sample > 0)) {
+        return;
+    }
+    if (pass->n_complaints++ < NJ_SURVEY_COMPLAINTS_LIMIT) {
+        nj_diagnose(pass->complaints, NJ_SEVERITY_ERROR, item->place, NULL, "%s", why->text);
+    } else {
+        pass->complaints->n_errors++; /* told as a number */
+    }
+}
+
+static enum nj_status add_item(struct pass *pass, const struct nj_item *item,
+                               struct nj_error *err)
 {
     struct nj_digest digest;
-    ids->n_ids = 0;
-    enum nj_status status = nj_prompt_build(setting, item, ids, err);
+    enum nj_status status =
+        nj_prompt_digest(pass->options->setting, item, &pass->ids, &digest, err);
     if (status == NJ_OK) {
-        status = nj_prompt_digest(setting, item, ids, &digest, err);
+        status = nj_ledger_add(pass->ledger, &digest, err);
     }
-    if (status == NJ_OK) {
-        status = nj_ledger_add(ledger, &digest, err);
-    }
-    if (status == NJ_OK) {
-        status = chain(&survey->items, &digest, err);
+    return status == NJ_OK ? chain(&pass->survey->items, &digest, err) : status;
+}
+
+static enum nj_status survey_item(struct pass *pass, const struct nj_item *item,
+                                  struct nj_error *err)
+{
+    struct nj_survey *survey = pass->survey;
+    struct nj_error why;
+    pass->ids.n_ids = 0;
+    enum nj_status status = nj_prompt_build(pass->options->setting, item, &pass->ids, &why);
+    if (status == NJ_E_INPUT) {
+        complain(pass, item, &why);
+        status = NJ_OK;
+    } else if (status != NJ_OK) {
+        return nj_fail(err, status, "%s", why.text);
+    } else if (pass->n_complaints == 0) {
+        status = add_item(pass, item, err);
     }
     survey->n_items++;
     survey->uses_job_seed = survey->uses_job_seed ||
                             (item->sampling->temperature > 0.0 && !item->sampling->has_seed);
-    survey->n_prompt_tokens += ids->n_ids;
+    survey->n_prompt_tokens += pass->ids.n_ids;
     survey->n_output_tokens_limit += item->sampling->max_tokens;
+    if (survey->n_items <= pass->options->n_before) {
+        survey->items_before = survey->items;
+    }
     return status;
 }
 
-enum nj_status nj_survey_run(const struct nj_prompt_setting *setting,
-                             const struct nj_file_system *fs, uint64_t job_seed,
-                             uint64_t n_before, struct nj_ledger *ledger,
-                             struct nj_survey *survey, struct nj_error *err)
+static enum nj_status survey_all(struct pass *pass, struct nj_error *err)
 {
+    const struct nj_survey_options *options = pass->options;
     struct nj_item_iterator *iterator = NULL;
-    struct nj_token_list ids = {0};
     bool has_item = true;
-    memset(survey, 0, sizeof *survey);
-    enum nj_status status = nj_item_iterator_open(setting->spec, fs, job_seed, &iterator, err);
+    enum nj_status status = nj_item_iterator_open(options->setting->spec, options->fs,
+                                                  options->job_seed, &iterator, err);
     while (status == NJ_OK && has_item) {
         struct nj_arena arena = {0};
         struct nj_item item;
         status = nj_item_iterator_next(iterator, &arena, &item, &has_item, err);
         if (status == NJ_OK && has_item) {
-            status = survey_item(setting, &item, &ids, ledger, survey, err);
-            if (survey->n_items <= n_before) {
-                survey->items_before = survey->items;
-            }
+            status = survey_item(pass, &item, err);
         }
         nj_arena_deinit(&arena);
     }
     nj_item_iterator_close(iterator);
-    nj_token_list_deinit(&ids);
-    if (status == NJ_OK && survey->n_items == 0) {
-        return nj_fail(err, NJ_E_INPUT, "the job has no items");
+    nj_token_list_deinit(&pass->ids);
+    if (status == NJ_OK && pass->survey->n_items == 0) {
+        return nj_fail(err, NJ_E_INPUT, "%s: the job has no items",
+                       options->setting->spec->source_path);
     }
+    return status;
+}
+
+enum nj_status nj_survey_run(const struct nj_survey_options *options, struct nj_ledger *ledger,
+                             struct nj_survey *survey, struct nj_error *err)
+{
+    struct nj_arena arena = {0};
+    struct nj_diagnostics own;
+    struct pass pass = {.options = options,
+                        .complaints = options->complaints != NULL ? options->complaints : &own,
+                        .ledger = ledger,
+                        .survey = survey};
+    memset(survey, 0, sizeof *survey);
+    nj_diagnostics_init(&own, &arena);
+    enum nj_status status = survey_all(&pass, err);
+    if (status == NJ_OK && pass.n_complaints > 0) {
+        status = nj_diagnostics_status(pass.complaints, err);
+    }
+    nj_diagnostics_deinit(&own);
+    nj_arena_deinit(&arena);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "job/diagnostics.h"
 #include "runner/ledger.h"
 #include "runner/prompt.h"
 
@@ -23,11 +24,21 @@ struct nj_survey {
     struct nj_digest items_before;  /* chained over the first `n_before` of them */
 };
 
-/* `n_before` (at most n_items, else `items_before` equals `items`) is how many items an earlier
- * run of this folder had: rows that were only appended are the same job. */
-enum nj_status nj_survey_run(const struct nj_prompt_setting *setting,
-                             const struct nj_file_system *fs, uint64_t job_seed,
-                             uint64_t n_before, struct nj_ledger *ledger,
+enum { NJ_SURVEY_COMPLAINTS_LIMIT = 20 }; /* spelled out; more are counted */
+
+/* Borrowed. `n_before` (at most n_items, else `items_before` equals `items`) is how many items
+ * an earlier run of this folder had: rows that were only appended are the same job. */
+struct nj_survey_options {
+    const struct nj_prompt_setting *setting;
+    const struct nj_file_system *fs;
+    uint64_t job_seed;
+    uint64_t n_before;
+    struct nj_diagnostics *complaints; /* NULL: only the first is told, in the error */
+};
+
+/* NJ_E_INPUT with a complaint about each item that cannot be run: where its row or prompt
+ * stands, what is wrong and what to do. */
+enum nj_status nj_survey_run(const struct nj_survey_options *options, struct nj_ledger *ledger,
                              struct nj_survey *survey, struct nj_error *err);
 
 #endif

@@ -164,8 +164,9 @@ static enum nj_status run_spec(const char *path, const struct nj_job_spec *spec,
                                     .setting = &setting,
                                     .ledger = &ledger};
     uint64_t n_rows_before = nj_generator_n_rows(bench.generator);
-    enum nj_status status =
-        nj_survey_run(&setting, bench.fs, spec->job_seed, 0, &ledger, &survey, err);
+    const struct nj_survey_options options = {
+        .setting = &setting, .fs = bench.fs, .job_seed = spec->job_seed};
+    enum nj_status status = nj_survey_run(&options, &ledger, &survey, err);
     if (status == NJ_OK) {
         status = generate(&supply, err);
     }

@@ -12,6 +12,7 @@ static struct nj_event sample(enum nj_event_type type)
                              .sample = 1,
                              .item_id = nj_text_from("he\"ron\n"),
                              .job_name = nj_text_from("night"),
+                             .folder = nj_text_from("results/night"),
                              .n_items = 60,
                              .n_items_done = 5,
                              .n_items_failed = 1,
@@ -19,6 +20,8 @@ static struct nj_event sample(enum nj_event_type type)
                              .n_tokens_restored = 40,
                              .n_prompt_tokens = 12,
                              .n_output_tokens = 34,
+                             .n_prefill = 600,
+                             .n_prefill_read = 20,
                              .n_rows = 9,
                              .n_running = 4,
                              .sweep_ns = 1500000000,
@@ -51,7 +54,7 @@ static void check_event(enum nj_event_type type, const char *wanted)
 static void every_type_has_exactly_the_documented_fields(void)
 {
     check_event(NJ_EVENT_RUN_STARTED,
-                HEAD("run_started") "\"job\":\"night\"," PROGRESS
+                HEAD("run_started") "\"job\":\"night\",\"folder\":\"results/night\"," PROGRESS
                                     ",\"items_kept\":3,\"items_under_way\":4,"
                                     "\"tokens_restored\":40}");
     check_event(NJ_EVENT_ITEM_STARTED, HEAD("item_started") ITEM "\"prompt_tokens\":12}");
@@ -62,14 +65,17 @@ static void every_type_has_exactly_the_documented_fields(void)
                 HEAD("item_done") ITEM "\"finish_reason\":\"stop\",\"prompt_tokens\":12,"
                                        "\"output_tokens\":34," PROGRESS "}");
     check_event(NJ_EVENT_SWEEP_DONE,
-                HEAD("sweep_done") "\"rows\":9,\"running\":4,\"prompt_tokens\":12,"
+                HEAD("sweep_done") "\"rows\":9,\"running\":4,\"prefill_tokens\":600,"
+                                   "\"prefill_tokens_read\":20,\"prompt_tokens\":12,"
                                    "\"output_tokens\":34,\"tokens_restored\":40,"
                                    "\"seconds\":1.5," PROGRESS "}");
     check_event(NJ_EVENT_RUN_PAUSED,
-                HEAD("run_paused") "\"job\":\"night\",\"reason\":\"stop\"," PROGRESS "}");
-    check_event(NJ_EVENT_RUN_DONE, HEAD("run_done") "\"job\":\"night\"," PROGRESS
-                                                    ",\"items_kept\":3,\"tokens_restored\":40,"
-                                                    "\"output_tokens\":34}");
+                HEAD("run_paused") "\"job\":\"night\",\"folder\":\"results/"
+                                   "night\",\"reason\":\"stop\"," PROGRESS "}");
+    check_event(NJ_EVENT_RUN_DONE,
+                HEAD("run_done") "\"job\":\"night\",\"folder\":\"results/night\"," PROGRESS
+                                 ",\"items_kept\":3,\"tokens_restored\":40,"
+                                 "\"output_tokens\":34}");
 }
 
 int main(void)
