@@ -32,15 +32,15 @@ static void check_duration(struct nj_schema *schema, const struct nj_node_pair *
         (void)nj_expect_number(schema, pair, LEAST, IS_OPEN, MOST, &value);                    \
     }
 
-#define CHECK_MAP(NAME, WITHIN, RULES)                                                         \
-    static void NAME(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)  \
-    {                                                                                          \
-        static const struct nj_key_table keys = {                                              \
-            .within = WITHIN, .rules = RULES, .n_rules = sizeof RULES / sizeof RULES[0]};      \
-        if (nj_expect_map(schema, pair)) {                                                     \
-            nj_schema_read_map(schema, pair->value, &keys, target);                            \
-        }                                                                                      \
+static void check_map(struct nj_schema *schema, const struct nj_node_pair *pair,
+                      const struct nj_key_rule *rules, size_t n_rules)
+{
+    const struct nj_key_table keys = {
+        .within = pair->key->text.data, .rules = rules, .n_rules = n_rules};
+    if (nj_expect_map(schema, pair)) {
+        nj_schema_read_map(schema, pair->value, &keys, NULL);
     }
+}
 
 /* --- power and guards --- */
 
@@ -62,14 +62,23 @@ static const struct nj_key_rule power_rules[] = {
     {"inhibit_sleep", check_boolean},
     {"min_battery", check_percent},
 };
-CHECK_MAP(check_power, "power", power_rules)
+static void check_power(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
+{
+    (void)target;
+    check_map(schema, pair, power_rules, sizeof power_rules / sizeof power_rules[0]);
+}
 
 static const struct nj_key_rule guard_rules[] = {
     {"load_below", check_load},
     {"temperature_below", check_temperature},
     {"user_idle_for", check_duration},
 };
-CHECK_MAP(check_guards, "guards", guard_rules)
+static void check_guards(struct nj_schema *schema, const struct nj_node_pair *pair,
+                         void *target)
+{
+    (void)target;
+    check_map(schema, pair, guard_rules, sizeof guard_rules / sizeof guard_rules[0]);
+}
 
 /* --- retry and priority --- */
 
@@ -89,7 +98,11 @@ static const struct nj_key_rule retry_rules[] = {
     {"factor", check_factor},
     {"max", check_duration},
 };
-CHECK_MAP(check_retry, "retry", retry_rules)
+static void check_retry(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
+{
+    (void)target;
+    check_map(schema, pair, retry_rules, sizeof retry_rules / sizeof retry_rules[0]);
+}
 
 /* Higher runs sooner. */
 static void check_priority(struct nj_schema *schema, const struct nj_node_pair *pair,
@@ -135,7 +148,12 @@ static const struct nj_key_rule after_rules[] = {
     {"job", check_name},
     {"when", check_when},
 };
-CHECK_MAP(check_after_map, "after", after_rules)
+static void check_after_map(struct nj_schema *schema, const struct nj_node_pair *pair,
+                            void *target)
+{
+    (void)target;
+    check_map(schema, pair, after_rules, sizeof after_rules / sizeof after_rules[0]);
+}
 
 static void check_one_after(struct nj_schema *schema, const struct nj_node_pair *pair)
 {

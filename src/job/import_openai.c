@@ -329,8 +329,9 @@ static bool next_line(struct nj_text source, size_t *offset, struct nj_text *lin
 
 static bool is_blank(struct nj_text line)
 {
+    static const char blanks[] = {' ', '\t', '\r'};
     for (size_t i = 0; i < line.length_bytes; i++) {
-        if (memchr(" \t\r", line.data[i], 3) == NULL) {
+        if (memchr(blanks, line.data[i], sizeof blanks) == NULL) {
             return false;
         }
     }

@@ -476,7 +476,7 @@ static void list_models(struct nj_schema *schema, const struct job_draft *draft)
         }
     }
     spec->models = models;
-    if (spec->n_models == 1) {
+    if (models != NULL && spec->n_models == 1) {
         spec->model = models[0].path;
     }
 }

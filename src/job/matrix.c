@@ -174,7 +174,7 @@ static size_t n_entries(const struct nj_node_pair *entries)
 static bool reserve_values(struct draft *draft, struct nj_matrix_axis *axis, size_t n_values)
 {
     axis->values = nj_schema_take(draft->schema, n_values + n_entries(draft->include),
-                                  sizeof axis->values[0]);
+                                  sizeof(struct nj_node *));
     return axis->values != NULL;
 }
 

@@ -100,8 +100,8 @@ bool nj_size_parse(struct nj_text text, uint64_t *bytes)
     static const struct unit units[] = {
         {"B", 1},
         {"kB", 1000},
-        {"MB", 1000 * 1000},
-        {"GB", 1000 * 1000 * 1000},
+        {"MB", UINT64_C(1000) * 1000},
+        {"GB", UINT64_C(1000) * 1000 * 1000},
         {"TB", UINT64_C(1000) * 1000 * 1000 * 1000},
         {"KiB", UINT64_C(1) << 10},
         {"MiB", UINT64_C(1) << 20},

@@ -208,7 +208,7 @@ enum nj_status nj_job_spec_read(const char *path, struct nj_bytes content,
 {
     struct nj_job_specs specs = {0};
     enum nj_status status = read_file(path, content, 1, NULL, arena, diagnostics, &specs, err);
-    if (status == NJ_OK) {
+    if (status == NJ_OK && specs.items != NULL) {
         *spec = specs.items[0];
     }
     return status;
