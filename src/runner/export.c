@@ -1,9 +1,11 @@
 #include "runner/export.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vector.h"
+#include "runner/identity.h"
 #include "runner/pending_file.h"
 
 /* results.log, opened for reading lines at known places. */
@@ -20,9 +22,24 @@ static void close_reader(struct line_reader *reader)
     free(reader->line);
 }
 
-/* Copies one result line, and a newline, to the file. */
+/* Where lines go: into a file in the making, or only into a digest. */
+struct sink {
+    struct nj_pending_file *file;    /* NULL: none */
+    struct nj_digest_stream *digest; /* used without a file, which has its own */
+};
+
+static enum nj_status give(const struct sink *sink, struct nj_bytes bytes, struct nj_error *err)
+{
+    if (sink->file != NULL) {
+        return nj_pending_file_append(sink->file, bytes, err);
+    }
+    nj_digest_stream_add(sink->digest, bytes.data, bytes.length_bytes);
+    return NJ_OK;
+}
+
+/* Copies one result line, and a newline, to the sink. */
 static enum nj_status copy_line(struct line_reader *reader, uint64_t offset, uint32_t n_bytes,
-                                struct nj_pending_file *file, struct nj_error *err)
+                                const struct sink *sink, struct nj_error *err)
 {
     enum nj_status status =
         nj_vector_reserve(&reader->line, &reader->capacity_bytes, 1, (size_t)n_bytes + 1, err);
@@ -35,10 +52,25 @@ static enum nj_status copy_line(struct line_reader *reader, uint64_t offset, uin
     }
     reader->line[n_bytes] = '\n';
     struct nj_bytes bytes = {.data = reader->line, .length_bytes = (size_t)n_bytes + 1};
-    return nj_pending_file_append(file, bytes, err);
+    return give(sink, bytes, err);
 }
 
 enum selection { ALL_ITEMS, FAILED_ITEMS };
+
+static enum nj_status copy_in_order(struct line_reader *reader, const struct nj_ledger *ledger,
+                                    enum selection selection, const struct sink *sink,
+                                    struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    for (uint64_t i = 0; i < ledger->n_items && status == NJ_OK; i++) {
+        const struct nj_ledger_item *item = &ledger->items[i];
+        if (item->state == NJ_ITEM_FAILED ||
+            (item->state == NJ_ITEM_OK && selection == ALL_ITEMS)) {
+            status = copy_line(reader, item->line_offset, item->line_bytes, sink, err);
+        }
+    }
+    return status;
+}
 
 static enum nj_status export_in_order(struct line_reader *reader, int directory_fd,
                                       const char *name, const struct nj_ledger *ledger,
@@ -46,17 +78,12 @@ static enum nj_status export_in_order(struct line_reader *reader, int directory_
                                       struct nj_error *err)
 {
     struct nj_pending_file file;
+    struct sink sink = {.file = &file};
     enum nj_status status = nj_pending_file_begin(&file, reader->fs, directory_fd, name, err);
     if (status != NJ_OK) {
         return status;
     }
-    for (uint64_t i = 0; i < ledger->n_items && status == NJ_OK; i++) {
-        const struct nj_ledger_item *item = &ledger->items[i];
-        if (item->state == NJ_ITEM_FAILED ||
-            (item->state == NJ_ITEM_OK && selection == ALL_ITEMS)) {
-            status = copy_line(reader, item->line_offset, item->line_bytes, &file, err);
-        }
-    }
+    status = copy_in_order(reader, ledger, selection, &sink, err);
     if (status != NJ_OK) {
         nj_pending_file_abandon(&file);
         return status;
@@ -64,18 +91,27 @@ static enum nj_status export_in_order(struct line_reader *reader, int directory_
     return nj_pending_file_commit(&file, sha256, err);
 }
 
+static enum nj_status open_reader(struct line_reader *reader, const struct nj_file_system *fs,
+                                  int directory_fd, struct nj_error *err)
+{
+    *reader = (struct line_reader){.fs = fs};
+    return nj_file_open_read(fs, directory_fd, "results.log", &reader->fd, err);
+}
+
 enum nj_status nj_export_results(const struct nj_file_system *fs, int directory_fd,
                                  const struct nj_ledger *ledger, struct nj_digest *sha256,
                                  struct nj_error *err)
 {
-    struct line_reader reader = {.fs = fs};
-    enum nj_status status = nj_file_open_read(fs, directory_fd, "results.log", &reader.fd, err);
+    struct line_reader reader;
+    enum nj_status status = open_reader(&reader, fs, directory_fd, err);
     if (status != NJ_OK) {
         return status;
     }
     if (ledger->n_failed > 0) {
         status = export_in_order(&reader, directory_fd, "errors.jsonl", ledger, FAILED_ITEMS,
                                  NULL, err);
+    } else {
+        status = nj_export_remove(fs, directory_fd, "errors.jsonl", err);
     }
     if (status == NJ_OK) {
         status = export_in_order(&reader, directory_fd, "results.jsonl", ledger, ALL_ITEMS,
@@ -83,6 +119,81 @@ enum nj_status nj_export_results(const struct nj_file_system *fs, int directory_
     }
     close_reader(&reader);
     return status;
+}
+
+/* What the file's digest would be if it were written now. */
+static enum nj_status digest_in_order(struct line_reader *reader,
+                                      const struct nj_ledger *ledger, enum selection selection,
+                                      struct nj_digest *sha256, struct nj_error *err)
+{
+    struct sink sink = {0};
+    enum nj_status status = nj_digest_stream_create(&sink.digest, err);
+    if (status == NJ_OK) {
+        status = copy_in_order(reader, ledger, selection, &sink, err);
+    }
+    if (status == NJ_OK) {
+        status = nj_digest_stream_finish(sink.digest, sha256, err);
+    }
+    nj_digest_stream_destroy(sink.digest);
+    return status;
+}
+
+/* A file that cannot be read is not the one that was written. */
+static bool has_digest(const struct nj_file_system *fs, int directory_fd, const char *name,
+                       const struct nj_digest *wanted)
+{
+    struct nj_digest found;
+    return nj_file_digest(fs, directory_fd, name, &found, NULL) == NJ_OK &&
+           memcmp(found.bytes, wanted->bytes, sizeof found.bytes) == 0;
+}
+
+static bool is_absent(const struct nj_file_system *fs, int directory_fd, const char *name)
+{
+    int fd = -1;
+    enum nj_status status = nj_file_open_read(fs, directory_fd, name, &fd, NULL);
+    if (status == NJ_OK) {
+        (void)fs->close(fs->context, fd); /* only looked at */
+    }
+    return status == NJ_E_NOT_FOUND;
+}
+
+enum nj_status nj_export_check(const struct nj_file_system *fs, int directory_fd,
+                               const struct nj_ledger *ledger, struct nj_digest *sha256,
+                               bool *is_sound, struct nj_error *err)
+{
+    struct line_reader reader;
+    struct nj_digest errors;
+    enum nj_status status = open_reader(&reader, fs, directory_fd, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    status = digest_in_order(&reader, ledger, ALL_ITEMS, sha256, err);
+    if (status == NJ_OK) {
+        status = digest_in_order(&reader, ledger, FAILED_ITEMS, &errors, err);
+    }
+    close_reader(&reader);
+    if (status != NJ_OK) {
+        return status;
+    }
+    *is_sound = has_digest(fs, directory_fd, "results.jsonl", sha256) &&
+                (ledger->n_failed > 0 ? has_digest(fs, directory_fd, "errors.jsonl", &errors)
+                                      : is_absent(fs, directory_fd, "errors.jsonl"));
+    return NJ_OK;
+}
+
+enum nj_status nj_export_remove(const struct nj_file_system *fs, int directory_fd,
+                                const char *name, struct nj_error *err)
+{
+    if (fs->unlink_at(fs->context, directory_fd, name) != 0) {
+        return errno == ENOENT
+                   ? NJ_OK
+                   : nj_fail(err, NJ_E_STORAGE, "remove %s: %s", name, strerror(errno));
+    }
+    if (fs->sync(fs->context, directory_fd) != 0) {
+        return nj_fail(err, NJ_E_STORAGE, "sync the folder after removing %s: %s", name,
+                       strerror(errno));
+    }
+    return NJ_OK;
 }
 
 struct line_place {
@@ -125,6 +236,7 @@ static enum nj_status rewrite_live(struct line_reader *reader, int directory_fd,
     struct line_place *places = NULL;
     size_t n_places = 0;
     struct nj_pending_file file;
+    struct sink sink = {.file = &file};
     enum nj_status status = completion_order(ledger, &places, &n_places, err);
     if (status == NJ_OK) {
         status = nj_pending_file_begin(&file, reader->fs, directory_fd, "live.jsonl", err);
@@ -133,7 +245,7 @@ static enum nj_status rewrite_live(struct line_reader *reader, int directory_fd,
         goto out;
     }
     for (size_t i = 0; i < n_places && status == NJ_OK; i++) {
-        status = copy_line(reader, places[i].offset, places[i].n_bytes, &file, err);
+        status = copy_line(reader, places[i].offset, places[i].n_bytes, &sink, err);
     }
     if (status == NJ_OK) {
         status = nj_pending_file_commit(&file, NULL, err);
@@ -149,9 +261,9 @@ enum nj_status nj_export_live(const struct nj_file_system *fs, int directory_fd,
                               const struct nj_ledger *ledger, int *live_fd,
                               struct nj_error *err)
 {
-    struct line_reader reader = {.fs = fs};
+    struct line_reader reader;
     uint64_t length_bytes = 0;
-    enum nj_status status = nj_file_open_read(fs, directory_fd, "results.log", &reader.fd, err);
+    enum nj_status status = open_reader(&reader, fs, directory_fd, err);
     if (status != NJ_OK) {
         return status;
     }

@@ -1,5 +1,9 @@
 #include "runner/manifest.h"
 
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/arena.h"
 #include "base/decimal.h"
 #include "base/json.h"
 #include "nightjar/model.h"
@@ -79,27 +83,92 @@ static void write_engine(const struct nj_manifest *manifest, struct nj_json_writ
     nj_json_end_object(writer);
 }
 
+static enum nj_status compose(const struct nj_manifest *manifest, struct nj_json_writer *writer,
+                              struct nj_text *text, struct nj_error *err)
+{
+    nj_json_writer_init(writer);
+    nj_json_begin_object(writer);
+    write_unsigned(writer, "manifest", 1);
+    write_reproducible(manifest, writer);
+    write_engine(manifest, writer);
+    nj_json_key(writer, "history");
+    nj_history_write(manifest->history, writer);
+    nj_json_end_object(writer);
+    nj_json_write_newline(writer);
+    return nj_json_finish(writer, text, err);
+}
+
 enum nj_status nj_manifest_write(const struct nj_manifest *manifest,
                                  const struct nj_file_system *fs, int directory_fd,
                                  struct nj_error *err)
 {
     struct nj_json_writer writer;
     struct nj_text text;
-    nj_json_writer_init(&writer);
-    nj_json_begin_object(&writer);
-    write_unsigned(&writer, "manifest", 1);
-    write_reproducible(manifest, &writer);
-    write_engine(manifest, &writer);
-    nj_json_key(&writer, "history");
-    nj_history_write(manifest->history, &writer);
-    nj_json_end_object(&writer);
-    nj_json_write_newline(&writer);
-    enum nj_status status = nj_json_finish(&writer, &text, err);
+    enum nj_status status = compose(manifest, &writer, &text, err);
     if (status == NJ_OK) {
         struct nj_bytes bytes = {.data = (const uint8_t *)text.data,
                                  .length_bytes = text.length_bytes};
         status = nj_file_replace(fs, directory_fd, "manifest.json", bytes, err);
     }
+    nj_json_writer_deinit(&writer);
+    return status;
+}
+
+static bool begins_alike(struct nj_text found, struct nj_text wanted, size_t n_bytes)
+{
+    return found.length_bytes >= n_bytes && memcmp(found.data, wanted.data, n_bytes) == 0;
+}
+
+static bool ends_alike(struct nj_text found, struct nj_text wanted, size_t n_bytes)
+{
+    return found.length_bytes >= n_bytes &&
+           memcmp(found.data + found.length_bytes - n_bytes,
+                  wanted.data + wanted.length_bytes - n_bytes, n_bytes) == 0;
+}
+
+/* Bytes in front of a key of the manifest. A quote inside of a string has a backslash, so no
+ * text of the job looks like one. */
+static size_t bytes_before(struct nj_text text, const char *key)
+{
+    const char *found = memmem(text.data, text.length_bytes, key, strlen(key));
+    return found != NULL ? (size_t)(found - text.data) : text.length_bytes;
+}
+
+/* What stands in the file, against what would be written now. The engine section says which
+ * process wrote it, and may be any. */
+static enum nj_manifest_state compare(struct nj_text found, struct nj_text wanted)
+{
+    struct nj_json *document = NULL;
+    size_t engine = bytes_before(wanted, ",\"engine\":");
+    size_t history = wanted.length_bytes - bytes_before(wanted, ",\"history\":");
+    if (!begins_alike(found, wanted, bytes_before(wanted, ",\"items_ok\":"))) {
+        return NJ_MANIFEST_OTHER;
+    }
+    if (!begins_alike(found, wanted, engine) || !ends_alike(found, wanted, history) ||
+        nj_json_parse(found, "manifest.json", &document, NULL) != NJ_OK) {
+        return NJ_MANIFEST_SAME_RUN;
+    }
+    nj_json_destroy(document);
+    return NJ_MANIFEST_SOUND;
+}
+
+enum nj_status nj_manifest_check(const struct nj_manifest *manifest,
+                                 const struct nj_file_system *fs, int directory_fd,
+                                 enum nj_manifest_state *state, struct nj_error *err)
+{
+    enum { LIMIT_BYTES = 256 << 20 };
+    struct nj_arena arena = {0};
+    struct nj_bytes content = {0};
+    struct nj_json_writer writer;
+    struct nj_text wanted;
+    enum nj_status status = compose(manifest, &writer, &wanted, err);
+    if (status == NJ_OK) {
+        bool is_there = nj_file_read_whole(fs, directory_fd, "manifest.json", LIMIT_BYTES,
+                                           &arena, &content, NULL) == NJ_OK;
+        struct nj_text found = {(const char *)content.data, content.length_bytes};
+        *state = is_there ? compare(found, wanted) : NJ_MANIFEST_OTHER;
+    }
+    nj_arena_deinit(&arena);
     nj_json_writer_deinit(&writer);
     return status;
 }

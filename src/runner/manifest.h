@@ -35,4 +35,15 @@ enum nj_status nj_manifest_write(const struct nj_manifest *manifest,
                                  const struct nj_file_system *fs, int directory_fd,
                                  struct nj_error *err);
 
+enum nj_manifest_state {
+    NJ_MANIFEST_OTHER,    /* absent, unreadable, or about another run */
+    NJ_MANIFEST_SAME_RUN, /* about this run, but not what would be written now */
+    NJ_MANIFEST_SOUND
+};
+
+/* What manifest.json in the folder is; changes nothing. */
+enum nj_status nj_manifest_check(const struct nj_manifest *manifest,
+                                 const struct nj_file_system *fs, int directory_fd,
+                                 enum nj_manifest_state *state, struct nj_error *err);
+
 #endif

@@ -218,8 +218,7 @@ static enum nj_status write_identity(struct run *run, struct nj_error *err)
     return status == NJ_OK ? nj_run_logs_identify(&run->logs, history, err) : status;
 }
 
-static enum nj_status write_turn(struct run *run, enum nj_journal_type type,
-                                 struct nj_error *err)
+static struct nj_journal_entry turn_now(const struct run *run, enum nj_journal_type type)
 {
     struct nj_journal_entry entry = {.type = type,
                                      .unix_ms = now_ms(run),
@@ -228,11 +227,22 @@ static enum nj_status write_turn(struct run *run, enum nj_journal_type type,
         entry.n_items_under_way = run->ledger.n_restored;
         entry.n_tokens_restored = nj_ledger_n_tokens_restored(&run->ledger);
     }
+    return entry;
+}
+
+static enum nj_status journal_turn(struct run *run, const struct nj_journal_entry *entry,
+                                   struct nj_error *err)
+{
     struct nj_log_file *journal = &run->logs.files[NJ_LOG_JOURNAL];
-    enum nj_status status = nj_journal_append(journal, &entry, err);
-    if (status == NJ_OK) {
-        status = nj_log_file_sync(journal, err);
-    }
+    enum nj_status status = nj_journal_append(journal, entry, err);
+    return status == NJ_OK ? nj_log_file_sync(journal, err) : status;
+}
+
+static enum nj_status write_turn(struct run *run, enum nj_journal_type type,
+                                 struct nj_error *err)
+{
+    struct nj_journal_entry entry = turn_now(run, type);
+    enum nj_status status = journal_turn(run, &entry, err);
     return status == NJ_OK ? nj_history_add(&run->history, &entry, err) : status;
 }
 
@@ -414,25 +424,79 @@ static void fill_report(struct run *run)
     }
 }
 
-/* Everything is done: results in input order, manifest, and the last word in the journal. */
-static enum nj_status finish(struct run *run, struct nj_error *err)
+static struct nj_manifest manifest_of(const struct run *run)
+{
+    return (struct nj_manifest){.spec = run->spec,
+                                .identity = &run->identity,
+                                .ledger = &run->ledger,
+                                .history = &run->history,
+                                .options = run->options,
+                                .model_path = run->subject.model_path,
+                                .cpu_level =
+                                    run->model != NULL ? nj_model_cpu_level(run->model) : NULL};
+}
+
+static enum nj_status write_derived(struct run *run, struct nj_error *err)
 {
     const struct nj_file_system *fs = run->environment->fs;
     int directory_fd = run->folder.directory_fd;
-    struct nj_manifest manifest = {
-        .spec = run->spec,
-        .identity = &run->identity,
-        .ledger = &run->ledger,
-        .history = &run->history,
-        .options = run->options,
-        .model_path = run->subject.model_path,
-        .cpu_level = run->model != NULL ? nj_model_cpu_level(run->model) : NULL};
+    struct nj_manifest manifest = manifest_of(run);
     enum nj_status status =
         nj_export_results(fs, directory_fd, &run->ledger, &manifest.results, err);
-    if (status == NJ_OK) {
-        status = write_turn(run, NJ_JOURNAL_FINISHED, err);
-    }
     return status == NJ_OK ? nj_manifest_write(&manifest, fs, directory_fd, err) : status;
+}
+
+/* Everything is done: results in input order, manifest, and then the last word in the journal.
+ * Whoever dies before it does all of it again. */
+static enum nj_status finish(struct run *run, struct nj_error *err)
+{
+    struct nj_journal_entry entry = turn_now(run, NJ_JOURNAL_FINISHED);
+    enum nj_status status = nj_history_add(&run->history, &entry, err);
+    if (status == NJ_OK) {
+        status = write_derived(run, err);
+    }
+    return status == NJ_OK ? journal_turn(run, &entry, err) : status;
+}
+
+/* A finished run whose derived files somebody removed or changed gets them back. */
+static enum nj_status mend(struct run *run, struct nj_error *err)
+{
+    const struct nj_file_system *fs = run->environment->fs;
+    int directory_fd = run->folder.directory_fd;
+    bool is_sound = false;
+    enum nj_manifest_state state = NJ_MANIFEST_OTHER;
+    struct nj_manifest manifest = manifest_of(run);
+    enum nj_status status =
+        nj_export_check(fs, directory_fd, &run->ledger, &manifest.results, &is_sound, err);
+    if (status == NJ_OK) {
+        status = nj_manifest_check(&manifest, fs, directory_fd, &state, err);
+    }
+    if (status != NJ_OK || (is_sound && state == NJ_MANIFEST_SOUND)) {
+        return status;
+    }
+    nj_log_write(
+        run->environment->log, NJ_LOG_WARNING,
+        "results.jsonl, errors.jsonl or manifest.json was missing or changed: they are "
+        "written again from results.log");
+    return write_derived(run, err);
+}
+
+/* While a job is not finished, nothing in its folder may look like the results of another one
+ * that was there before. The manifest goes last: it is what tells them apart. */
+static enum nj_status remove_stale(struct run *run, struct nj_error *err)
+{
+    static const char *const names[] = {"results.jsonl", "errors.jsonl", "manifest.json"};
+    const struct nj_file_system *fs = run->environment->fs;
+    enum nj_manifest_state state = NJ_MANIFEST_OTHER;
+    struct nj_manifest manifest = manifest_of(run);
+    enum nj_status status =
+        nj_manifest_check(&manifest, fs, run->folder.directory_fd, &state, err);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && status == NJ_OK; i++) {
+        if (state == NJ_MANIFEST_OTHER) {
+            status = nj_export_remove(fs, run->folder.directory_fd, names[i], err);
+        }
+    }
+    return status;
 }
 
 static enum nj_status stop(struct run *run, struct nj_error *err)
@@ -449,7 +513,10 @@ static enum nj_status stop(struct run *run, struct nj_error *err)
 
 static enum nj_status work(struct run *run, struct nj_error *err)
 {
-    enum nj_status status = prepare_loop(run, err);
+    enum nj_status status = remove_stale(run, err);
+    if (status == NJ_OK) {
+        status = prepare_loop(run, err);
+    }
     if (status == NJ_OK) {
         status = write_turn(run, NJ_JOURNAL_STARTED, err);
     }
@@ -475,7 +542,7 @@ static enum nj_status run_all(struct run *run, struct nj_error *err)
     }
     bool had_work = !is_all_done(run);
     if (!had_work && run->history.is_finished) {
-        return NJ_OK;
+        return mend(run, err);
     }
     if (had_work) {
         status = work(run, err);

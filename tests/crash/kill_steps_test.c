@@ -66,6 +66,9 @@ static uint64_t finish_and_compare(const char *folder)
     char *results = tiny_run_read(folder, "results.jsonl", NULL);
     CHECK_TEXT(results, wanted);
     free(results);
+    char *manifest = tiny_run_read(folder, "manifest.json", NULL);
+    CHECK_CONTAINS(manifest != NULL ? manifest : "none", "\"event\":\"finished\"");
+    free(manifest);
     return report.n_tokens_restored;
 }
 

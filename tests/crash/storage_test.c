@@ -34,6 +34,7 @@ static void check_continues(void)
     REQUIRE_OK(tiny_run(&run, &report, &err), &err);
     char *results = tiny_run_read("faulty", "results.jsonl", NULL);
     CHECK_TEXT(results, wanted);
+    CHECK(tiny_run_has("faulty", "manifest.json"));
     free(results);
 }
 
