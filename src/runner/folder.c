@@ -48,7 +48,7 @@ static enum nj_status open_and_lock(struct nj_run_folder *folder, struct nj_erro
         /* Absent although it was to be made: its path leads through what is no folder. */
         enum nj_status reason = status == NJ_E_NOT_FOUND ? NJ_E_USAGE : status;
         return nj_prefix(err, reason, "the run folder %s is not a folder or cannot be made",
-                         path);
+                         folder->path);
     }
     status = nj_file_lock(fs, folder->directory_fd, "run.lock", &folder->lock_fd, err);
     if (status != NJ_OK) {
