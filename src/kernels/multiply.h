@@ -30,4 +30,8 @@ enum {
                              NJ_AVX2_BLOCK_ROWS * NJ_AVX2_BLOCK_ROWS * 16
 };
 
+/* What nj_multiply_avx512 keeps in scratch: activations in the order in which tiles meet them,
+ * if all fit. */
+enum { NJ_AVX512_SCRATCH_VALUES = NJ_AVX2_SCRATCH_VALUES };
+
 #endif

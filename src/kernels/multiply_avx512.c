@@ -17,10 +17,12 @@ enum {
     LONG_SIDE = 6,
     SHORT_SIDE = 4,
     BOTH_TILES_WEIGHTS = 12, /* divides into tiles of either kind */
-    /* From this many rows on, all activations are met by a block of weights that stays in L2
-     * before the next block is read. */
+    /* From this many rows on (if not packed), all activations are met by a block of weights
+     * that stays in L2 before the next block is read. */
     FEWEST_FOR_BLOCKS = 32,
     BLOCK_WEIGHTS = 48,
+    F32_BLOCK_WEIGHTS = 24, /* no larger than 48 rows of BF16 */
+    FEWEST_FOR_PACKING = 8,
     CACHE_LINE_BYTES = 64,
     BF16_GROUP_BYTES = NJ_LANES * 2,
     F32_GROUP_BYTES = NJ_LANES * 4
@@ -130,8 +132,9 @@ struct prefetch {
 /* The activation rows of a tile, where their results go, and what to prefetch meanwhile. */
 struct tile_inputs {
     const float *x;
-    size_t x_stride;
-    float *y; /* of the tile's first output */
+    size_t x_stride;     /* from one activation row to the next */
+    size_t group_stride; /* from sixteen activations to the next */
+    float *y;            /* of the tile's first output */
     size_t y_stride;
     struct prefetch prefetch;
 };
@@ -143,7 +146,9 @@ WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *
     wide inputs[LONG_SIDE];
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
-        inputs[c] = pin(wide_load(tile->x + c * tile->x_stride + group * NJ_LANES));
+        const size_t group_stride = type == NJ_MATRIX_MXFP4 ? NJ_LANES : tile->group_stride;
+        const float *from = tile->x + c * tile->x_stride + group * group_stride;
+        inputs[c] = pin(wide_load(from));
     }
     WIDE_UNROLL
     for (size_t w = 0; w < n_weights; w++) {
@@ -165,7 +170,7 @@ WIDE_INLINE void tail_step(enum nj_matrix_type type, const struct weight_rows *r
     wide inputs[LONG_SIDE];
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
-        const float *from = tile->x + c * tile->x_stride + group * NJ_LANES;
+        const float *from = tile->x + c * tile->x_stride + group * tile->group_stride;
         inputs[c] = wide_load_first(from, n_values);
     }
     WIDE_UNROLL
@@ -335,15 +340,51 @@ static struct prefetch share_of_next_block(struct weight_rows rows, uint32_t n_w
                              n_next * rows.row_bytes / n_tiles};
 }
 
+/* Whether all activations are first laid out as tiles meet them, one row's sixteen after the
+ * other's: a single stream is what the hardware follows best from L2, and 12 to 32 rows of BF16
+ * gain 10 to 30 %. MXFP4 waits for its decoding and gains nothing, nor do more rows than fit
+ * scratch. */
+static bool wants_packing(const struct nj_matrix *matrix, uint32_t n_rows)
+{
+    size_t n_groups = quotient_up(matrix->n_inputs, NJ_LANES);
+    return matrix->type != NJ_MATRIX_MXFP4 && n_rows >= FEWEST_FOR_PACKING &&
+           n_rows * n_groups * NJ_LANES <= NJ_AVX512_SCRATCH_VALUES;
+}
+
+/* `packed` gets the tiles of tile_inputs_of one after the other, each (group, row, 16). The
+ * last group is padded with +0. */
+static void pack_inputs(const struct nj_matrix *matrix, const float *x, size_t x_stride,
+                        uint32_t n_rows, float *packed)
+{
+    uint32_t n_inputs;
+    for (uint32_t r = 0; r < n_rows; r += n_inputs) {
+        n_inputs = tile_inputs_of(matrix->type, n_rows - r);
+        for (size_t i = 0; i < matrix->n_inputs; i += NJ_LANES) {
+            size_t n_left = matrix->n_inputs - i;
+            for (size_t c = 0; c < n_inputs; c++, packed += NJ_LANES) {
+                const float *from = x + (r + c) * x_stride + i;
+                wide_store(packed,
+                           n_left < NJ_LANES ? wide_load_first(from, n_left) : wide_load(from));
+            }
+        }
+    }
+}
+
 /* `all` holds every activation row and where its first output goes. */
 static void multiply_block(const struct nj_matrix *matrix, uint32_t first_output,
                            uint32_t n_weights, const struct tile_inputs *all, uint32_t n_rows)
 {
+    const bool is_packed = wants_packing(matrix, n_rows);
     struct tile_inputs tile = *all;
     uint32_t n_inputs;
     for (uint32_t r = 0; r < n_rows; r += n_inputs) {
         n_inputs = tile_inputs_of(matrix->type, n_rows - r);
-        tile.x = all->x + r * all->x_stride;
+        if (is_packed) {
+            tile.x = all->x + r * (size_t)quotient_up(matrix->n_inputs, NJ_LANES) * NJ_LANES;
+            tile.group_stride = (size_t)n_inputs * NJ_LANES;
+        } else {
+            tile.x = all->x + r * all->x_stride;
+        }
         uint32_t n;
         for (uint32_t w = 0; w < n_weights; w += n) {
             n = tile_weights_of(n_inputs, n_weights - w);
@@ -355,26 +396,32 @@ static void multiply_block(const struct nj_matrix *matrix, uint32_t first_output
 }
 
 /* How many weight rows meet all activations before the next ones are read. */
-static uint32_t block_weights_of(enum nj_matrix_type type, uint32_t n_rows)
+static uint32_t block_weights_of(const struct nj_matrix *matrix, uint32_t n_rows)
 {
-    if (n_rows >= FEWEST_FOR_BLOCKS) {
-        return BLOCK_WEIGHTS;
+    if (n_rows >= FEWEST_FOR_BLOCKS && !wants_packing(matrix, n_rows)) {
+        return matrix->type == NJ_MATRIX_F32 ? F32_BLOCK_WEIGHTS : BLOCK_WEIGHTS;
     }
-    bool has_both_tiles = type == NJ_MATRIX_MXFP4 && n_rows > 2 * SHORT_SIDE;
-    return has_both_tiles ? BOTH_TILES_WEIGHTS
-                          : tile_weights_of(tile_inputs_of(type, n_rows), UINT32_MAX);
+    if (matrix->type == NJ_MATRIX_MXFP4 && n_rows > 2 * SHORT_SIDE) {
+        return BOTH_TILES_WEIGHTS;
+    }
+    return tile_weights_of(tile_inputs_of(matrix->type, n_rows), UINT32_MAX);
 }
 
 void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                         uint32_t n_rows, float *y, size_t y_stride, void *scratch)
 {
-    (void)scratch; /* everything stays in registers */
     if (n_rows == 0) {
         return;
     }
-    struct tile_inputs all = {.x = x, .x_stride = x_stride, .y_stride = y_stride};
+    struct tile_inputs all = {
+        .x = x, .x_stride = x_stride, .group_stride = NJ_LANES, .y_stride = y_stride};
     all.y = y;
-    uint32_t block = block_weights_of(matrix->type, n_rows);
+    if (wants_packing(matrix, n_rows)) {
+        pack_inputs(matrix, x, x_stride, n_rows, scratch);
+        all.x = scratch;
+        all.x_stride = NJ_LANES;
+    }
+    uint32_t block = block_weights_of(matrix, n_rows);
     uint32_t n_weights;
     for (uint32_t o = 0; o < matrix->n_outputs; o += n_weights) {
         uint32_t n_left = matrix->n_outputs - o;
