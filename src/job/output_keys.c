@@ -14,6 +14,7 @@ static void read_formats(struct nj_schema *schema, const struct nj_node_pair *pa
 {
     static const char *const names[] = {"jsonl", "markdown", "csv"};
     struct nj_job_spec *spec = target;
+    spec->formats_place = pair->key->place;
     if (!nj_expect_list(schema, pair)) {
         return;
     }

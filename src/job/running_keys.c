@@ -53,6 +53,7 @@ static const struct nj_key_table budget_keys = {.within = "budget",
 void nj_budget_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;
+    spec->budget.place = pair->key->place;
     if (nj_expect_map(schema, pair)) {
         nj_schema_read_map(schema, pair->value, &budget_keys, &spec->budget);
     }
@@ -82,6 +83,7 @@ void nj_stop_on_failures_read(struct nj_schema *schema, const struct nj_node_pai
 {
     struct nj_job_failure_limit *limit = &((struct nj_job_spec *)target)->stop_on_failures;
     const struct nj_node *value = pair->value;
+    limit->place = pair->key->place;
     if (value->kind == NJ_NODE_SCALAR && value->text.length_bytes > 1 &&
         value->text.data[value->text.length_bytes - 1] == '%') {
         read_percent(schema, pair, limit);
@@ -113,6 +115,7 @@ void nj_threads_read(struct nj_schema *schema, const struct nj_node_pair *pair, 
 void nj_nice_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;
+    spec->resources.nice_place = pair->key->place;
     (void)nj_expect_unsigned32(schema, pair, 0, NICE_LIMIT, &spec->resources.nice);
 }
 
@@ -152,6 +155,7 @@ static const struct nj_key_table snapshot_keys = {.within = "snapshot",
 void nj_snapshot_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;
+    spec->snapshot.place = pair->key->place;
     if (nj_expect_map(schema, pair)) {
         nj_schema_read_map(schema, pair->value, &snapshot_keys, &spec->snapshot);
     }

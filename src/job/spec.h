@@ -155,6 +155,7 @@ struct nj_job_model {
 
 /* How much a job may do. 0: no limit. */
 struct nj_job_budget {
+    struct nj_place place;      /* of the key; line 0 when absent, here and below */
     uint64_t max_items;         /* only so many of its items, the first */
     uint64_t max_output_tokens; /* reserved in input order by max_tokens times n */
     uint64_t max_runtime_ns;
@@ -164,6 +165,7 @@ struct nj_job_budget {
 /* The job ends early once `count` items have failed, or `percent` of all its items. Both 0:
  * never. */
 struct nj_job_failure_limit {
+    struct nj_place place;
     uint64_t count;
     double percent;
 };
@@ -174,10 +176,12 @@ struct nj_job_resources {
     uint32_t batch;
     uint32_t threads;
     uint32_t nice; /* 0 to 19 */
+    struct nj_place nice_place;
 };
 
 /* How snapshots are written. 0: not said. */
 struct nj_job_snapshot {
+    struct nj_place place;
     uint64_t every_ns;
     uint64_t write_budget_bytes; /* a day */
     bool has_compress;
@@ -220,8 +224,9 @@ struct nj_job_spec {
     double latent_norm_eps;
     bool has_job_seed;
     uint64_t job_seed;
-    const char *output_directory;     /* resolved against the YAML file; NULL when absent */
-    unsigned output_formats;          /* of enum nj_output_format; NJ_OUTPUT_JSONL always */
+    const char *output_directory; /* resolved against the YAML file; NULL when absent */
+    unsigned output_formats;      /* of enum nj_output_format; NJ_OUTPUT_JSONL always */
+    struct nj_place formats_place;
     struct nj_text filename_template; /* of an item's own file; empty: none */
     struct nj_template filename_compiled;
     uint32_t context; /* longest prompt and output together, in tokens; 0: not said */

@@ -531,6 +531,7 @@ static enum nj_status run_all(struct run *run, struct nj_error *err)
 {
     enum nj_status status = nj_check_job_is_obeyed(run->spec, err);
     if (status == NJ_OK) {
+        nj_tell_what_is_ignored(run->spec, run->environment->log);
         status = nj_run_subject_open(&run->subject, run->environment->fs, run->spec,
                                      run->options, err);
     }
