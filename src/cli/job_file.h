@@ -1,4 +1,4 @@
-/* A job file as the command line reads it: every complaint is printed with its place. */
+/* A job file as the command line reads it, with every complaint about it. */
 #ifndef NJ_CLI_JOB_FILE_H
 #define NJ_CLI_JOB_FILE_H
 
@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/status.h"
+#include "job/diagnostics.h"
 #include "job/spec.h"
 
 struct nj_job_file {
@@ -14,11 +15,11 @@ struct nj_job_file {
     struct nj_bytes content;
     const struct nj_job_spec *spec;
     uint64_t n_items;
+    struct nj_diagnostics diagnostics; /* warnings too */
 };
 
-/* Reads the file, checks every item and prints all complaints on stderr. NJ_E_INPUT, with an
- * empty error text, when they were printed; with a text for a file that cannot be read. Close
- * it also after a failure. */
+/* Reads the file and checks every item. NJ_E_INPUT for mistakes, which are in `diagnostics`,
+ * and for a file that is not there. Close it also after a failure. */
 enum nj_status nj_job_file_open(struct nj_job_file *file, const char *path,
                                 struct nj_error *err);
 void nj_job_file_close(struct nj_job_file *file);

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/words.h"
+
 static const uint64_t SECOND_NS = 1000000000;
 
 void nj_progress_init(struct nj_progress *progress, FILE *file, bool is_terminal,
@@ -59,38 +61,66 @@ static void format_left(const struct nj_progress *progress, char *text, size_t t
     double low_s = 0.0;
     double high_s = 0.0;
     if (!nj_progress_time_left(progress, &low_s, &high_s)) {
-        (void)snprintf(text, text_bytes, "-");
+        (void)snprintf(text, text_bytes, "estimating");
         return;
     }
     char low[32];
     char high[32];
     nj_progress_format_time(low_s, low, sizeof low);
     nj_progress_format_time(high_s, high, sizeof high);
-    (void)snprintf(text, text_bytes, "%s to %s", low, high);
+    if (strcmp(low, high) == 0) {
+        (void)snprintf(text, text_bytes, "about %s", low);
+    } else {
+        (void)snprintf(text, text_bytes, "%s to %s", low, high);
+    }
+}
+
+static void print_work(const struct nj_progress *progress)
+{
+    char read[NJ_WORDS_BYTES];
+    char all[NJ_WORDS_BYTES];
+    double elapsed_s = seconds_since(progress, progress->began_ns);
+    if (progress->n_prefill > 0) {
+        (void)fprintf(progress->file, ", prefill %s/%s tokens",
+                      nj_words_number(progress->n_prefill_read, read),
+                      nj_words_number(progress->n_prefill, all));
+    }
+    if (progress->n_tokens > 0 || progress->n_prefill == 0) {
+        (void)fprintf(progress->file, ", %s, %.1f tokens/s",
+                      nj_words_count(progress->n_tokens, "token", all),
+                      elapsed_s > 0.0 ? (double)progress->n_tokens / elapsed_s : 0.0);
+    }
 }
 
 static void show(struct nj_progress *progress)
 {
+    /* Without wrapping, a line that is wider than the terminal is cut; a wrapped one could not
+     * be written over. */
+    const char *begin = progress->is_terminal ? "\r\033[K\033[?7l" : "";
+    const char *end = progress->is_terminal ? "\033[?7h" : "\n";
     char left[72];
-    double elapsed_s = seconds_since(progress, progress->began_ns);
+    char done[NJ_WORDS_BYTES];
+    char all[NJ_WORDS_BYTES];
     format_left(progress, left, sizeof left);
-    (void)fprintf(
-        progress->file, "%snightjar: %llu/%llu items", progress->is_terminal ? "\r\033[K" : "",
-        (unsigned long long)progress->n_items_done, (unsigned long long)progress->n_items);
+    (void)fprintf(progress->file, "%snightjar: %s/%s", begin,
+                  nj_words_number(progress->n_items_done, done),
+                  nj_words_count(progress->n_items, "item", all));
     if (progress->n_items_failed > 0) {
-        (void)fprintf(progress->file, " (%llu failed)",
-                      (unsigned long long)progress->n_items_failed);
+        (void)fprintf(progress->file, " (%s failed)",
+                      nj_words_number(progress->n_items_failed, done));
     }
-    (void)fprintf(progress->file, ", %llu tokens, %.1f tokens/s, left: %s",
-                  (unsigned long long)progress->n_tokens,
-                  elapsed_s > 0.0 ? (double)progress->n_tokens / elapsed_s : 0.0, left);
-    if (!progress->is_terminal) {
-        (void)fputc('\n', progress->file);
-    }
+    print_work(progress);
+    (void)fprintf(progress->file, ", left: %s%s", left, end);
     (void)fflush(progress->file);
     progress->has_line = progress->is_terminal;
     progress->shown_ns = progress->clock.monotonic_ns(progress->clock.context);
     progress->items_shown = progress->n_items_done;
+}
+
+/* Tenths of the items: 10 when all are done. */
+static uint64_t tenths(const struct nj_progress *progress, uint64_t n_items)
+{
+    return progress->n_items > 0 ? n_items * 10 / progress->n_items : 0;
 }
 
 static bool is_due(const struct nj_progress *progress)
@@ -99,21 +129,22 @@ static bool is_due(const struct nj_progress *progress)
     if (progress->is_terminal) {
         return quiet_s >= 0.2;
     }
-    uint64_t step = progress->n_items / 100 + 1;
-    return quiet_s >= 30.0 ||
-           (quiet_s >= 1.0 && progress->n_items_done >= progress->items_shown + step);
+    bool is_further =
+        tenths(progress, progress->n_items_done) > tenths(progress, progress->items_shown);
+    return quiet_s >= 30.0 || (quiet_s >= 1.0 && is_further);
 }
 
 static void show_start(struct nj_progress *progress, const struct nj_event *event)
 {
     progress->items_shown = event->n_items_done;
     if (event->n_items_kept > 0 || event->n_tokens_restored > 0) {
-        (void)fprintf(progress->file,
-                      "nightjar: kept %llu finished items, restored %llu tokens of %llu items "
-                      "under way\n",
-                      (unsigned long long)event->n_items_kept,
-                      (unsigned long long)event->n_tokens_restored,
-                      (unsigned long long)event->n_running);
+        char kept[NJ_WORDS_BYTES];
+        char tokens[NJ_WORDS_BYTES];
+        char items[NJ_WORDS_BYTES];
+        (void)fprintf(progress->file, "nightjar: kept %s, restored %s of %s under way\n",
+                      nj_words_count(event->n_items_kept, "finished item", kept),
+                      nj_words_count(event->n_tokens_restored, "token", tokens),
+                      nj_words_count(event->n_running, "item", items));
         (void)fflush(progress->file);
     }
 }
@@ -149,6 +180,8 @@ void nj_progress_event(struct nj_progress *progress, const struct nj_event *even
         count_item(progress, event);
         break;
     case NJ_EVENT_SWEEP_DONE:
+        progress->n_prefill = event->n_prefill;
+        progress->n_prefill_read = event->n_prefill_read;
         break;
     case NJ_EVENT_ITEM_STARTED:
     case NJ_EVENT_RUN_PAUSED:

@@ -1,5 +1,5 @@
 /* What a person sees of a run, on stderr: one updating line on a terminal, else a plain line
- * every 30 s or per cent.
+ * every 30 s or when a further tenth of the items is done, and never more than one a second.
  *
  * Only work of this process counts for speed and time left, never what earlier runs did.
  */
@@ -28,7 +28,9 @@ struct nj_progress {
     uint64_t n_items_failed;
     uint64_t n_tokens;      /* chosen by this process */
     uint64_t n_tokens_open; /* chosen so far for items that are not done */
-    uint64_t n_measured;    /* items that ended in this process: their lengths */
+    uint64_t n_prefill;     /* of the last sweep, see nj_event */
+    uint64_t n_prefill_read;
+    uint64_t n_measured; /* items that ended in this process: their lengths */
     double length_sum;
     double length_square_sum;
     bool has_line; /* an unfinished line is on the terminal */

@@ -1,16 +1,19 @@
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cli/clean_text.h"
 #include "cli/cli.h"
+#include "cli/complaint.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/job_file.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "cli/words.h"
 #include "runner/run.h"
 #include "tools/cpu_level.h"
 
@@ -25,6 +28,7 @@ static const char usage[] =
     "  --restart            in a folder of a changed job: keep finished items that are the\n"
     "                       same, do all others anew\n"
     "  --fresh              move an old run aside to DIR.1, DIR.2, ... and begin again\n"
+    "  --json               events as JSON Lines on standard output, errors as JSON\n"
     "  --latent-norm-eps X  override the model's setting; above 0, at most 1\n"
     "\n"
     "These change the time it takes, and no byte of the results:\n"
@@ -51,14 +55,30 @@ struct arguments {
     struct nj_run_options options;
     bool restart;
     bool fresh;
+    bool as_json;
     bool help;
 };
 
 /* What a run in the foreground is watched by. */
 struct watcher {
-    struct nj_progress progress;
+    bool as_json;
+    struct nj_progress progress;  /* for people */
+    struct nj_json_writer writer; /* for programs */
+    bool has_told_end;            /* run_done or run_paused */
     struct nj_signals *signals;
 };
+
+/* One line, at once: whoever reads it may be waiting for it. A reader that has gone does not
+ * end a run; other failures of stdout are told at the end of the program. */
+static void print_event(struct watcher *watcher, const struct nj_event *event)
+{
+    nj_json_writer_reset(&watcher->writer);
+    nj_event_write(&watcher->writer, event);
+    (void)nj_json_print(&watcher->writer, stdout); /* out of memory is told there */
+    (void)fflush(stdout);
+    watcher->has_told_end = watcher->has_told_end || event->type == NJ_EVENT_RUN_DONE ||
+                            event->type == NJ_EVENT_RUN_PAUSED;
+}
 
 static void watch_event(void *context, const struct nj_event *event)
 {
@@ -66,7 +86,11 @@ static void watch_event(void *context, const struct nj_event *event)
     if (event->type == NJ_EVENT_RUN_STARTED) {
         nj_signals_begin_draining(watcher->signals);
     }
-    nj_progress_event(&watcher->progress, event);
+    if (watcher->as_json) {
+        print_event(watcher, event);
+    } else {
+        nj_progress_event(&watcher->progress, event);
+    }
 }
 
 static enum nj_run_control watch_poll(void *context)
@@ -90,7 +114,7 @@ static void watch_log(void *context, enum nj_log_level level, const char *line)
     struct watcher *watcher = context;
     (void)level;
     nj_progress_end_line(&watcher->progress);
-    nj_clean_complain(line);
+    nj_complain_warning(watcher->as_json, line);
 }
 
 static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
@@ -102,6 +126,7 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
         {"-h", NJ_FLAG_SWITCH, &arguments->help, 0},
         {"--model", NJ_FLAG_TEXT, &options->model_path, 0},
         {"--out", NJ_FLAG_TEXT, &options->output_directory, 0},
+        {"--json", NJ_FLAG_SWITCH, &arguments->as_json, 0},
         {"--restart", NJ_FLAG_SWITCH, &arguments->restart, 0},
         {"--fresh", NJ_FLAG_SWITCH, &arguments->fresh, 0},
         {"--threads", NJ_FLAG_COUNT, &options->n_threads, 1024},
@@ -136,44 +161,64 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
 static void print_summary(const struct nj_run_report *report)
 {
     uint64_t n_done = report->n_items_ok + report->n_items_failed;
+    char done[NJ_WORDS_BYTES];
+    char all[NJ_WORDS_BYTES];
+    char failed[NJ_WORDS_BYTES];
+    char tokens[NJ_WORDS_BYTES];
+    char restored[NJ_WORDS_BYTES];
+    (void)nj_words_count(report->n_items, "item", all);
     if (n_done == report->n_items_kept && report->n_sweeps == 0) {
-        (void)fprintf(stderr, "nightjar: nothing to do: all %llu items were done before\n",
-                      (unsigned long long)report->n_items);
-    } else {
-        (void)fprintf(stderr,
-                      "nightjar: %llu of %llu items done, %llu failed; %llu tokens generated, "
-                      "%llu restored; %.1f s; %.1f MB of weights read\n",
-                      (unsigned long long)n_done, (unsigned long long)report->n_items,
-                      (unsigned long long)report->n_items_failed,
-                      (unsigned long long)report->n_tokens_generated,
-                      (unsigned long long)report->n_tokens_restored,
-                      (double)report->elapsed_ns * 1e-9,
-                      (double)report->weight_bytes_read * 1e-6);
+        (void)fprintf(stderr, "nightjar: nothing to do: %s%s finished before\n",
+                      report->n_items == 1 ? "" : "all ", all);
+        return;
     }
+    (void)fprintf(stderr,
+                  "nightjar: %s of %s done, %s failed; %s generated, %s restored; %.1f s; "
+                  "%.1f MB of weights read\n",
+                  nj_words_number(n_done, done), all,
+                  nj_words_number(report->n_items_failed, failed),
+                  nj_words_count(report->n_tokens_generated, "token", tokens),
+                  nj_words_number(report->n_tokens_restored, restored),
+                  (double)report->elapsed_ns * 1e-9, (double)report->weight_bytes_read * 1e-6);
 }
 
-/* The command as it was given, quoted where a shell would need it. */
+/* `text` as one word of a shell; control characters as bash and zsh read them back. */
+static void print_quoted(FILE *file, const char *text)
+{
+    bool is_plain =
+        text[0] != '\0' && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                        "0123456789_-./=+:@%,") == strlen(text);
+    if (is_plain) {
+        (void)fputs(text, file);
+        return;
+    }
+    (void)fputc('\'', file);
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '\'') {
+            (void)fputs("'\\''", file);
+        } else if ((unsigned char)*c < 0x20 || *c == 0x7F) {
+            (void)fprintf(file, "'$'\\x%02x''", (unsigned char)*c);
+        } else {
+            (void)fputc(*c, file);
+        }
+    }
+    (void)fputc('\'', file);
+}
+
 static void print_command(int argc, char *const *argv)
 {
     (void)fputs("nightjar: continue with: nightjar run", stderr);
     for (int i = 0; i < argc; i++) {
-        bool is_plain = argv[i][0] != '\0' &&
-                        strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                        "0123456789_-./=+:@%,") == strlen(argv[i]);
-        (void)fputs(is_plain ? " " : " '", stderr);
-        for (const char *c = argv[i]; *c != '\0'; c++) {
-            if (*c == '\'') {
-                (void)fputs("'\\'", stderr);
-            }
-            (void)fputc(*c, stderr);
-        }
-        (void)fputs(is_plain ? "" : "'", stderr);
+        (void)fputc(' ', stderr);
+        print_quoted(stderr, argv[i]);
     }
     (void)fputc('\n', stderr);
 }
 
-static enum nj_status run_job_file(const struct arguments *arguments, struct watcher *watcher,
-                                   struct nj_run_report *report, struct nj_error *err)
+static enum nj_status run_parsed(const struct arguments *arguments, struct watcher *watcher,
+                                 const struct nj_job_file *job,
+                                 struct nj_diagnostics *complaints,
+                                 struct nj_run_report *report, struct nj_error *err)
 {
     const struct nj_run_observer observer = {.context = watcher,
                                              .event = watch_event,
@@ -183,66 +228,129 @@ static enum nj_status run_job_file(const struct arguments *arguments, struct wat
     struct nj_run_environment environment = {.fs = nj_file_system_real(),
                                              .clock = nj_clock_system(),
                                              .log = &log,
-                                             .observer = &observer};
-    struct nj_job_file job;
-    enum nj_status status = nj_job_file_open(&job, arguments->options.job_path, err);
-    if (status == NJ_OK) {
-        status = nj_run_entropy(&environment.entropy, err);
-    }
-    if (status == NJ_OK) {
-        status =
-            nj_run_job(&environment, job.spec, job.content, &arguments->options, report, err);
-    }
-    nj_job_file_close(&job);
-    return status;
+                                             .observer = &observer,
+                                             .complaints = complaints};
+    enum nj_status status = nj_run_entropy(&environment.entropy, err);
+    return status == NJ_OK ? nj_run_job(&environment, job->spec, job->content,
+                                        &arguments->options, report, err)
+                           : status;
 }
 
-static int report_end(enum nj_status status, const struct nj_run_report *report,
-                      const struct nj_error *err)
+/* The last event of a run that had none, because everything was done before. */
+static void tell_end(struct watcher *watcher, const struct nj_job_file *job,
+                     const struct nj_run_report *report)
 {
-    if (status != NJ_OK && status != NJ_E_STOPPED) {
-        if (err->text[0] != '\0') {
-            nj_clean_complain(err->text);
-        }
-        return nj_exit_code_of(status);
+    struct nj_clock clock = nj_clock_system();
+    const struct nj_event event = {.type = NJ_EVENT_RUN_DONE,
+                                   .unix_ms = clock.unix_ms(clock.context),
+                                   .job_name = job->spec->name,
+                                   .folder = nj_text_from(report->output_directory),
+                                   .n_items = report->n_items,
+                                   .n_items_done = report->n_items_ok + report->n_items_failed,
+                                   .n_items_failed = report->n_items_failed,
+                                   .n_items_kept = report->n_items_kept};
+    if (!watcher->has_told_end) {
+        print_event(watcher, &event);
     }
-    print_summary(report);
+}
+
+/* The path is for programs too, so nothing is escaped unless a terminal would obey it. */
+static void print_results_path(const struct nj_run_report *report)
+{
+    if (isatty(STDOUT_FILENO) == 1) {
+        nj_clean_print(stdout, nj_text_from(report->output_directory));
+        (void)puts("/results.jsonl");
+    } else {
+        (void)printf("%s/results.jsonl\n", report->output_directory);
+    }
+}
+
+/* After NJ_OK and NJ_E_STOPPED. */
+static int report_end(enum nj_status status, struct watcher *watcher,
+                      const struct nj_job_file *job, const struct nj_run_report *report)
+{
+    if (!watcher->as_json) {
+        print_summary(report);
+    }
     if (status == NJ_E_STOPPED) {
         return NJ_EXIT_STOPPED;
     }
-    (void)printf("%s/results.jsonl\n", report->output_directory);
+    if (watcher->as_json) {
+        tell_end(watcher, job, report);
+    } else {
+        print_results_path(report);
+    }
     return report->n_items_failed > 0 ? NJ_EXIT_SOME_FAILED : NJ_EXIT_OK;
+}
+
+static int run_job(const struct arguments *arguments, struct watcher *watcher,
+                   const struct nj_job_file *job)
+{
+    struct nj_run_report report = {0};
+    struct nj_error err = {0};
+    struct nj_arena arena = {0};
+    struct nj_diagnostics complaints;
+    nj_diagnostics_init(&complaints, &arena);
+    enum nj_status status = run_parsed(arguments, watcher, job, &complaints, &report, &err);
+    nj_progress_end_line(&watcher->progress);
+    int code = status == NJ_OK || status == NJ_E_STOPPED
+                   ? report_end(status, watcher, job, &report)
+                   : nj_complain_failure(watcher->as_json, status, &err, &complaints);
+    nj_diagnostics_deinit(&complaints);
+    nj_arena_deinit(&arena);
+    return code;
+}
+
+static int run_job_file(const struct arguments *arguments, struct watcher *watcher)
+{
+    struct nj_job_file job;
+    struct nj_error err = {0};
+    int code = NJ_EXIT_OK;
+    enum nj_status status = nj_job_file_open(&job, arguments->options.job_path, &err);
+    if (status == NJ_OK) {
+        nj_complain_warnings(watcher->as_json, &job.diagnostics);
+        code = run_job(arguments, watcher, &job);
+    } else {
+        code = nj_complain_failure(watcher->as_json, status, &err, &job.diagnostics);
+    }
+    nj_job_file_close(&job);
+    return code;
+}
+
+/* A terminal that can go back in its line. */
+static bool has_live_line(void)
+{
+    const char *terminal = getenv("TERM");
+    return isatty(STDERR_FILENO) == 1 && terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
 int nj_cli_run(int argc, char **argv)
 {
-    struct arguments arguments = {0};
-    struct watcher watcher = {0};
-    struct nj_run_report report = {0};
+    enum { ARGUMENTS_LIMIT = 64 };
+    struct arguments arguments = {.as_json = nj_flags_mention(argc, argv, "--json")};
+    struct watcher watcher = {.as_json = arguments.as_json};
     struct nj_error err = {0};
-    char *given[64];
-    int n_given = argc < 64 ? argc : 64;
+    char *given[ARGUMENTS_LIMIT];
+    int n_given = argc < ARGUMENTS_LIMIT ? argc : ARGUMENTS_LIMIT;
     memcpy(given, argv, (size_t)n_given * sizeof *given);
     enum nj_status status = parse(argc, argv, &arguments, &err);
-    if (status != NJ_OK) {
-        nj_clean_complain(err.text);
-        return nj_exit_code_of(status);
-    }
-    if (arguments.help) {
+    if (status == NJ_OK && arguments.help) {
         (void)fputs(usage, stdout);
         return NJ_EXIT_OK;
     }
-    status = nj_signals_create(&watcher.signals, &err);
     if (status == NJ_OK) {
-        nj_progress_init(&watcher.progress, stderr, isatty(STDERR_FILENO) == 1,
-                         nj_clock_system());
-        status = run_job_file(&arguments, &watcher, &report, &err);
-        nj_progress_end_line(&watcher.progress);
+        status = nj_signals_create(&watcher.signals, &err);
     }
-    int code = report_end(status, &report, &err);
-    if (code == NJ_EXIT_STOPPED) {
+    if (status != NJ_OK) {
+        return nj_complain_failure(arguments.as_json, status, &err, NULL);
+    }
+    nj_json_writer_init(&watcher.writer);
+    nj_progress_init(&watcher.progress, stderr, has_live_line(), nj_clock_system());
+    int code = run_job_file(&arguments, &watcher);
+    if (code == NJ_EXIT_STOPPED && !watcher.as_json) {
         print_command(n_given, given);
     }
+    nj_json_writer_deinit(&watcher.writer);
     nj_signals_destroy(watcher.signals);
     return code;
 }

@@ -75,7 +75,7 @@ check "a run ends with 0" 0 "$nightjar" run job.yaml
 has out "results/pair/results.jsonl"
 has err "2 of 2 items done, 0 failed; 12 tokens generated"
 check "a finished run is said to be" 0 "$nightjar" run job.yaml
-has err "nothing to do: all 2 items were done before"
+has err "nothing to do: all 2 items finished before"
 check "a changed job is refused" 6 "$nightjar" run changed.yaml
 has err "--restart"
 check "restart goes on" 0 "$nightjar" run changed.yaml --restart

@@ -143,6 +143,69 @@ static void without_a_terminal_lines_are_plain_and_few(void)
     release(&fixture);
 }
 
+/* Sixty quick items: a line for each tenth, and at most one a second. */
+static void quick_jobs_print_few_lines(void)
+{
+    struct fixture fixture;
+    unsigned n_lines = 0;
+    prepare(&fixture, false);
+    for (uint64_t i = 1; i <= 100; i++) {
+        pass(&fixture, 0.5, 10);
+        end_items(&fixture, i, 10);
+    }
+    for (const char *c = written(&fixture); *c != '\0'; c++) {
+        n_lines += *c == '\n';
+    }
+    CHECK_EQ(n_lines, 10);
+    release(&fixture);
+}
+
+static void a_long_prompt_shows_how_far_it_is_read(void)
+{
+    struct fixture fixture;
+    struct nj_event sweep = {.type = NJ_EVENT_SWEEP_DONE,
+                             .n_items = 1,
+                             .n_prefill = 600000,
+                             .n_prefill_read = 12000};
+    prepare(&fixture, false);
+    now_ns += UINT64_C(31000000000);
+    nj_progress_event(&fixture.progress, &sweep);
+    CHECK_TEXT(written(&fixture),
+               "nightjar: 0/1 item, prefill 12,000/600,000 tokens, left: estimating\n");
+    release(&fixture);
+}
+
+static void a_range_of_equal_ends_is_one_time(void)
+{
+    struct fixture fixture;
+    prepare(&fixture, false);
+    for (uint64_t i = 1; i <= 99; i++) {
+        pass(&fixture, 1.1, 10);
+        end_items(&fixture, i, 10);
+    }
+    CHECK_CONTAINS(written(&fixture), "90/100 items");
+    CHECK_CONTAINS(written(&fixture), "left: ");
+    CHECK(strstr(written(&fixture), "left: -") == NULL);
+    pass(&fixture, 31.0, 0);
+    end_items(&fixture, 100, 10);
+    CHECK_CONTAINS(written(&fixture), "100/100 items, 990 tokens");
+    CHECK_CONTAINS(written(&fixture), "left: about 0 s\n");
+    release(&fixture);
+}
+
+/* A line that wrapped could not be written over. */
+static void on_a_terminal_the_line_is_written_over_and_does_not_wrap(void)
+{
+    struct fixture fixture;
+    prepare(&fixture, true);
+    pass(&fixture, 1.0, 3);
+    end_items(&fixture, 1, 3);
+    nj_progress_end_line(&fixture.progress);
+    CHECK_TEXT(written(&fixture), "\r\033[K\033[?7lnightjar: 1/100 items, 3 tokens, "
+                                  "3.0 tokens/s, left: estimating\033[?7h\n");
+    release(&fixture);
+}
+
 static void times_read_as_people_say_them(void)
 {
     char text[32];
@@ -160,6 +223,10 @@ int main(void)
     RUN(time_left_is_a_range_around_the_truth);
     RUN(what_earlier_runs_did_does_not_make_this_one_faster);
     RUN(without_a_terminal_lines_are_plain_and_few);
+    RUN(quick_jobs_print_few_lines);
+    RUN(a_long_prompt_shows_how_far_it_is_read);
+    RUN(a_range_of_equal_ends_is_one_time);
+    RUN(on_a_terminal_the_line_is_written_over_and_does_not_wrap);
     RUN(times_read_as_people_say_them);
     return test_result();
 }
