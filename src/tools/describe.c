@@ -3,60 +3,36 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "model/model.h"
 #include "model/state.h"
 #include "tokenizer/chat_template.h"
 #include "tokenizer/tokenizer.h"
+#include "tools/sheet.h"
 
-static const char *on_off(bool is_on)
+/* Last layer of the run of layers with the same mixer that begins at `layer`. */
+static uint32_t run_end(const struct nj_dims *dims, uint32_t layer)
 {
-    return is_on ? "on" : "off";
-}
-
-static void line(FILE *out, const char *name, uint64_t value)
-{
-    (void)fprintf(out, "  %-28s %" PRIu64 "\n", name, value);
-}
-
-static void text_line(FILE *out, const char *name, const char *value)
-{
-    (void)fprintf(out, "  %-28s %s\n", name, value);
-}
-
-static void number_line(FILE *out, const char *name, double value)
-{
-    (void)fprintf(out, "  %-28s %.9g\n", name, value);
-}
-
-static void id_line(FILE *out, const char *name, int64_t id)
-{
-    if (id < 0) {
-        text_line(out, name, "not said");
-    } else {
-        line(out, name, (uint64_t)id);
+    uint32_t last = layer;
+    while (last + 1 < dims->n_layers && dims->mixers[last + 1] == dims->mixers[layer]) {
+        last++;
     }
+    return last;
 }
 
 /* The layers that one mixer has, one-based as in config.json: "1-3, 5-7, 9". */
-static void layer_line(FILE *out, const char *name, const struct nj_dims *dims,
-                       enum nj_mixer mixer)
+static void print_layers(FILE *out, const struct nj_dims *dims, enum nj_mixer mixer)
 {
     const char *separator = "";
-    (void)fprintf(out, "  %-28s ", name);
+    (void)fprintf(out, "  %-28s ", "layers");
     for (uint32_t layer = 0; layer < dims->n_layers; layer++) {
         if (dims->mixers[layer] != mixer) {
             continue;
         }
-        uint32_t last = layer;
-        while (last + 1 < dims->n_layers && dims->mixers[last + 1] == mixer) {
-            last++;
-        }
+        uint32_t last = run_end(dims, layer);
+        (void)fprintf(out, "%s%u", separator, layer + 1);
         if (last > layer) {
-            (void)fprintf(out, "%s%u-%u", separator, layer + 1, last + 1);
-        } else {
-            (void)fprintf(out, "%s%u", separator, layer + 1);
+            (void)fprintf(out, "-%u", last + 1);
         }
         separator = ", ";
         layer = last;
@@ -64,80 +40,114 @@ static void layer_line(FILE *out, const char *name, const struct nj_dims *dims,
     (void)fprintf(out, "%s\n", separator[0] == '\0' ? "none" : "");
 }
 
-static void describe_graph(FILE *out, const struct nj_dims *dims)
+static void describe_layers(struct nj_sheet *sheet, const struct nj_dims *dims,
+                            enum nj_mixer mixer)
 {
-    (void)fprintf(out, "Graph\n");
-    text_line(out, "config layout", dims->is_nested ? "nested (text_config)" : "flat");
-    line(out, "layers", dims->n_layers);
-    line(out, "hidden size", dims->n_hidden);
-    line(out, "vocabulary", dims->n_vocabulary);
-    line(out, "context length", dims->context_length);
-    number_line(out, "rms norm eps", (double)dims->rms_norm_eps);
-    if (dims->activation == NJ_ACTIVATION_SITU) {
-        text_line(out, "activation", "SiTU");
-        number_line(out, "SiTU beta", (double)dims->situ_beta);
-        number_line(out, "SiTU linear beta", (double)dims->situ_linear_beta);
-    } else {
-        text_line(out, "activation", "SwiGLU");
-    }
-    text_line(out, "attention residuals", on_off(dims->attention_residual_block > 0));
-    if (dims->attention_residual_block > 0) {
-        line(out, "residual block (layers)", dims->attention_residual_block);
-        line(out, "residual blocks", nj_dims_n_residual_blocks(dims));
-    }
-    id_line(out, "begin token", dims->bos_token);
-    id_line(out, "end token", dims->eos_token);
-    id_line(out, "pad token", dims->pad_token);
-}
-
-static void describe_attention(FILE *out, const struct nj_dims *dims)
-{
-    (void)fprintf(out, "\nLatent attention (MLA)\n");
-    layer_line(out, "layers", dims, NJ_MIXER_LATENT);
-    line(out, "heads", dims->n_heads);
-    text_line(out, "low-rank query", on_off(dims->q_rank > 0));
-    line(out, "query rank", dims->q_rank);
-    line(out, "kv rank", dims->kv_rank);
-    line(out, "nope size", dims->n_nope);
-    line(out, "rope size (not rotated)", dims->n_rope);
-    line(out, "value size", dims->n_value);
-    text_line(out, "output gate", on_off(dims->has_mla_gate));
-    (void)fprintf(out, "\nDelta attention (KDA)\n");
-    layer_line(out, "layers", dims, NJ_MIXER_DELTA);
-    line(out, "heads", dims->n_delta_heads);
-    line(out, "head size", dims->n_delta);
-    line(out, "convolution taps", dims->n_taps);
-    if (dims->gate_lower_bound < 0.0f) {
-        text_line(out, "decay", "bounded sigmoid");
-        number_line(out, "decay lower bound", (double)dims->gate_lower_bound);
-    } else {
-        text_line(out, "decay", "softplus");
-    }
-    text_line(out, "full-rank gate", on_off(dims->has_full_rank_gate));
-}
-
-static void describe_feed_forward(FILE *out, const struct nj_dims *dims)
-{
-    (void)fprintf(out, "\nFeed-forward\n");
-    line(out, "dense size", dims->n_dense);
-    text_line(out, "mixture of experts", on_off(dims->n_experts > 0));
-    if (dims->n_experts == 0) {
+    if (!sheet->is_json) {
+        print_layers(sheet->out, dims, mixer);
         return;
     }
-    line(out, "first dense layers", dims->first_dense_layers);
-    line(out, "MoE layer frequency", dims->moe_layer_freq);
-    line(out, "experts", dims->n_experts);
-    line(out, "experts chosen", dims->n_chosen);
-    line(out, "shared experts", dims->n_shared);
-    line(out, "expert size", dims->n_expert);
-    text_line(out, "latent experts", on_off(dims->has_latent));
-    line(out, "latent size", dims->n_latent);
-    text_line(out, "latent norm", on_off(dims->has_latent_norm));
-    number_line(out, "latent norm eps", (double)dims->latent_norm_eps);
-    text_line(out, "weights renormalized", on_off(dims->renormalizes));
-    number_line(out, "routed scale", (double)dims->routed_scale);
-    line(out, "expert groups", dims->n_groups);
-    line(out, "groups chosen", dims->n_chosen_groups);
+    nj_json_key(&sheet->json, "layers");
+    nj_json_begin_array(&sheet->json);
+    for (uint32_t layer = 0; layer < dims->n_layers; layer++) {
+        if (dims->mixers[layer] == mixer) {
+            nj_json_write_unsigned(&sheet->json, layer + 1);
+        }
+    }
+    nj_json_end_array(&sheet->json);
+}
+
+static void describe_graph(struct nj_sheet *sheet, const struct nj_dims *dims)
+{
+    nj_sheet_begin_section(sheet, "graph", "Graph");
+    nj_sheet_text(sheet, "config_layout", "config layout",
+                  dims->is_nested ? "nested (text_config)" : "flat");
+    nj_sheet_count(sheet, "layers", "layers", dims->n_layers);
+    nj_sheet_count(sheet, "hidden_size", "hidden size", dims->n_hidden);
+    nj_sheet_count(sheet, "vocabulary", "vocabulary", dims->n_vocabulary);
+    nj_sheet_count(sheet, "context_length", "context length", dims->context_length);
+    nj_sheet_number(sheet, "rms_norm_eps", "rms norm eps", dims->rms_norm_eps);
+    if (dims->activation == NJ_ACTIVATION_SITU) {
+        nj_sheet_text(sheet, "activation", "activation", "SiTU");
+        nj_sheet_number(sheet, "situ_beta", "SiTU beta", dims->situ_beta);
+        nj_sheet_number(sheet, "situ_linear_beta", "SiTU linear beta", dims->situ_linear_beta);
+    } else {
+        nj_sheet_text(sheet, "activation", "activation", "SwiGLU");
+    }
+    nj_sheet_switch(sheet, "attention_residuals", "attention residuals",
+                    dims->attention_residual_block > 0);
+    if (dims->attention_residual_block > 0) {
+        nj_sheet_count(sheet, "residual_block_layers", "residual block (layers)",
+                       dims->attention_residual_block);
+        nj_sheet_count(sheet, "residual_blocks", "residual blocks",
+                       nj_dims_n_residual_blocks(dims));
+    }
+    nj_sheet_id(sheet, "begin_token", "begin token", dims->bos_token);
+    nj_sheet_id(sheet, "end_token", "end token", dims->eos_token);
+    nj_sheet_id(sheet, "pad_token", "pad token", dims->pad_token);
+    nj_sheet_end_section(sheet);
+}
+
+static void describe_latent_attention(struct nj_sheet *sheet, const struct nj_dims *dims)
+{
+    nj_sheet_begin_section(sheet, "latent_attention", "Latent attention (MLA)");
+    describe_layers(sheet, dims, NJ_MIXER_LATENT);
+    nj_sheet_count(sheet, "heads", "heads", dims->n_heads);
+    nj_sheet_switch(sheet, "low_rank_query", "low-rank query", dims->q_rank > 0);
+    nj_sheet_count(sheet, "query_rank", "query rank", dims->q_rank);
+    nj_sheet_count(sheet, "kv_rank", "kv rank", dims->kv_rank);
+    nj_sheet_count(sheet, "nope_size", "nope size", dims->n_nope);
+    nj_sheet_count(sheet, "rope_size", "rope size (not rotated)", dims->n_rope);
+    nj_sheet_count(sheet, "value_size", "value size", dims->n_value);
+    nj_sheet_switch(sheet, "output_gate", "output gate", dims->has_mla_gate);
+    nj_sheet_end_section(sheet);
+}
+
+static void describe_delta_attention(struct nj_sheet *sheet, const struct nj_dims *dims)
+{
+    nj_sheet_begin_section(sheet, "delta_attention", "Delta attention (KDA)");
+    describe_layers(sheet, dims, NJ_MIXER_DELTA);
+    nj_sheet_count(sheet, "heads", "heads", dims->n_delta_heads);
+    nj_sheet_count(sheet, "head_size", "head size", dims->n_delta);
+    nj_sheet_count(sheet, "convolution_taps", "convolution taps", dims->n_taps);
+    if (dims->gate_lower_bound < 0.0f) {
+        nj_sheet_text(sheet, "decay", "decay", "bounded sigmoid");
+        nj_sheet_number(sheet, "decay_lower_bound", "decay lower bound",
+                        dims->gate_lower_bound);
+    } else {
+        nj_sheet_text(sheet, "decay", "decay", "softplus");
+    }
+    nj_sheet_switch(sheet, "full_rank_gate", "full-rank gate", dims->has_full_rank_gate);
+    nj_sheet_end_section(sheet);
+}
+
+static void describe_experts(struct nj_sheet *sheet, const struct nj_dims *dims)
+{
+    nj_sheet_count(sheet, "first_dense_layers", "first dense layers", dims->first_dense_layers);
+    nj_sheet_count(sheet, "moe_layer_frequency", "MoE layer frequency", dims->moe_layer_freq);
+    nj_sheet_count(sheet, "experts", "experts", dims->n_experts);
+    nj_sheet_count(sheet, "experts_chosen", "experts chosen", dims->n_chosen);
+    nj_sheet_count(sheet, "shared_experts", "shared experts", dims->n_shared);
+    nj_sheet_count(sheet, "expert_size", "expert size", dims->n_expert);
+    nj_sheet_switch(sheet, "latent_experts", "latent experts", dims->has_latent);
+    nj_sheet_count(sheet, "latent_size", "latent size", dims->n_latent);
+    nj_sheet_switch(sheet, "latent_norm", "latent norm", dims->has_latent_norm);
+    nj_sheet_number(sheet, "latent_norm_eps", "latent norm eps", dims->latent_norm_eps);
+    nj_sheet_switch(sheet, "weights_renormalized", "weights renormalized", dims->renormalizes);
+    nj_sheet_number(sheet, "routed_scale", "routed scale", dims->routed_scale);
+    nj_sheet_count(sheet, "expert_groups", "expert groups", dims->n_groups);
+    nj_sheet_count(sheet, "groups_chosen", "groups chosen", dims->n_chosen_groups);
+}
+
+static void describe_feed_forward(struct nj_sheet *sheet, const struct nj_dims *dims)
+{
+    nj_sheet_begin_section(sheet, "feed_forward", "Feed-forward");
+    nj_sheet_count(sheet, "dense_size", "dense size", dims->n_dense);
+    nj_sheet_switch(sheet, "mixture_of_experts", "mixture of experts", dims->n_experts > 0);
+    if (dims->n_experts > 0) {
+        describe_experts(sheet, dims);
+    }
+    nj_sheet_end_section(sheet);
 }
 
 static const char *type_name(enum nj_value_type type)
@@ -155,7 +165,23 @@ static const char *type_name(enum nj_value_type type)
     return "other (not computed with)";
 }
 
-static void describe_tensors(FILE *out, const struct nj_weight_index *index)
+/* One element of the list that is open in JSON, one line for people. */
+static void describe_type(struct nj_sheet *sheet, enum nj_value_type type, uint64_t n_tensors,
+                          uint64_t n_bytes)
+{
+    if (!sheet->is_json) {
+        (void)fprintf(sheet->out, "  %-36s %8" PRIu64 " tensors %16" PRIu64 " bytes\n",
+                      type_name(type), n_tensors, n_bytes);
+        return;
+    }
+    nj_json_begin_object(&sheet->json);
+    nj_sheet_text(sheet, "type", "", type_name(type));
+    nj_sheet_count(sheet, "tensors", "", n_tensors);
+    nj_sheet_count(sheet, "bytes", "", n_bytes);
+    nj_json_end_object(&sheet->json);
+}
+
+static void describe_types(struct nj_sheet *sheet, const struct nj_weight_index *index)
 {
     uint64_t n_tensors[NJ_VALUE_OTHER + 1] = {0};
     uint64_t n_bytes[NJ_VALUE_OTHER + 1] = {0};
@@ -164,24 +190,61 @@ static void describe_tensors(FILE *out, const struct nj_weight_index *index)
         n_tensors[weight->type]++;
         n_bytes[weight->type] += weight->length_bytes;
     }
-    (void)fprintf(out, "\nTensors\n");
     for (int type = 0; type <= NJ_VALUE_OTHER; type++) {
         if (n_tensors[type] > 0) {
-            (void)fprintf(out, "  %-36s %8" PRIu64 " tensors %16" PRIu64 " bytes\n",
-                          type_name((enum nj_value_type)type), n_tensors[type], n_bytes[type]);
+            describe_type(sheet, (enum nj_value_type)type, n_tensors[type], n_bytes[type]);
         }
-    }
-    for (size_t i = 0; i < nj_weight_index_file_count(index); i++) {
-        const struct nj_weight_file *file = nj_weight_index_file(index, i);
-        (void)fprintf(out, "  %-36s %24" PRIu64 " bytes\n", file->name, file->length_bytes);
     }
 }
 
-static void describe_state(FILE *out, const struct nj_dims *dims)
+static void describe_file(struct nj_sheet *sheet, const struct nj_weight_file *file)
 {
-    (void)fprintf(out, "\nState of one sequence\n");
-    line(out, "recurrent bytes", nj_state_recurrent_bytes(dims));
-    line(out, "bytes per 64 positions", nj_state_page_bytes(dims));
+    if (!sheet->is_json) {
+        (void)fprintf(sheet->out, "  %-36s %24" PRIu64 " bytes\n", file->name,
+                      file->length_bytes);
+        return;
+    }
+    nj_json_begin_object(&sheet->json);
+    nj_sheet_text(sheet, "name", "", file->name);
+    nj_sheet_count(sheet, "bytes", "", file->length_bytes);
+    nj_json_end_object(&sheet->json);
+}
+
+static void begin_list(struct nj_sheet *sheet, const char *key)
+{
+    if (sheet->is_json) {
+        nj_json_key(&sheet->json, key);
+        nj_json_begin_array(&sheet->json);
+    }
+}
+
+static void end_list(struct nj_sheet *sheet)
+{
+    if (sheet->is_json) {
+        nj_json_end_array(&sheet->json);
+    }
+}
+
+static void describe_tensors(struct nj_sheet *sheet, const struct nj_weight_index *index)
+{
+    nj_sheet_begin_section(sheet, "tensors", "Tensors");
+    begin_list(sheet, "types");
+    describe_types(sheet, index);
+    end_list(sheet);
+    begin_list(sheet, "files");
+    for (size_t i = 0; i < nj_weight_index_file_count(index); i++) {
+        describe_file(sheet, nj_weight_index_file(index, i));
+    }
+    end_list(sheet);
+    nj_sheet_end_section(sheet);
+}
+
+static void describe_state(struct nj_sheet *sheet, const struct nj_dims *dims)
+{
+    nj_sheet_begin_section(sheet, "state", "State of one sequence");
+    nj_sheet_count(sheet, "recurrent_bytes", "recurrent bytes", nj_state_recurrent_bytes(dims));
+    nj_sheet_count(sheet, "page_bytes", "bytes per 64 positions", nj_state_page_bytes(dims));
+    nj_sheet_end_section(sheet);
 }
 
 static const char *chat_name(enum nj_chat_format format)
@@ -197,87 +260,113 @@ static const char *chat_name(enum nj_chat_format format)
     return "none";
 }
 
-static enum nj_status describe_tokenizer(FILE *out, const struct nj_file_system *fs,
-                                         const char *directory, const struct nj_dims *dims,
-                                         struct nj_error *err)
+static void describe_stop(struct nj_sheet *sheet, struct nj_tokenizer *tokenizer, nj_token stop,
+                          const char *label)
 {
-    struct nj_tokenizer *tokenizer = NULL;
-    struct nj_error absent;
-    (void)fprintf(out, "\nTokenizer\n");
-    enum nj_status status =
-        nj_tokenizer_open(fs, directory, dims->n_vocabulary, &tokenizer, &absent);
-    if (status == NJ_E_NOT_FOUND) {
-        text_line(out, "files", "none: prompts are given as ids");
-        return NJ_OK;
+    bool is_special = false;
+    struct nj_bytes name = nj_tokenizer_bytes(tokenizer, stop, &is_special);
+    struct nj_text text = {(const char *)name.data, name.length_bytes};
+    if (!sheet->is_json) {
+        (void)fprintf(sheet->out, "  %-28s %d %.*s\n", label, stop, (int)text.length_bytes,
+                      text.data);
+        return;
     }
-    if (status != NJ_OK) {
-        return nj_fail(err, status, "%s", absent.text);
-    }
+    nj_json_begin_object(&sheet->json);
+    nj_sheet_id(sheet, "id", "", stop);
+    nj_json_key(&sheet->json, "token");
+    nj_json_write_text(&sheet->json, text);
+    nj_json_end_object(&sheet->json);
+}
+
+static void describe_open_tokenizer(struct nj_sheet *sheet, struct nj_tokenizer *tokenizer)
+{
     char hex[NJ_DIGEST_HEX_BYTES];
     const nj_token *stops = NULL;
     size_t n_stops = nj_tokenizer_stops(tokenizer, &stops);
-    line(out, "ordinary tokens", nj_tokenizer_n_ranks(tokenizer));
-    line(out, "special tokens", nj_tokenizer_n_specials(tokenizer));
-    text_line(out, "chat format", chat_name(nj_chat_format_of(tokenizer)));
+    nj_sheet_count(sheet, "ordinary_tokens", "ordinary tokens",
+                   nj_tokenizer_n_ranks(tokenizer));
+    nj_sheet_count(sheet, "special_tokens", "special tokens",
+                   nj_tokenizer_n_specials(tokenizer));
+    nj_sheet_text(sheet, "chat_format", "chat format", chat_name(nj_chat_format_of(tokenizer)));
+    begin_list(sheet, "ends_a_generation");
     for (size_t i = 0; i < n_stops; i++) {
-        bool is_special = false;
-        struct nj_bytes name = nj_tokenizer_bytes(tokenizer, stops[i], &is_special);
-        (void)fprintf(out, "  %-28s %d %.*s\n", i == 0 ? "ends a generation" : "", stops[i],
-                      (int)name.length_bytes, (const char *)name.data);
+        describe_stop(sheet, tokenizer, stops[i], i == 0 ? "ends a generation" : "");
     }
+    end_list(sheet);
     nj_digest_to_hex(nj_tokenizer_digest(tokenizer), hex);
-    text_line(out, "digest", hex);
+    nj_sheet_text(sheet, "digest", "digest", hex);
+}
+
+static enum nj_status describe_tokenizer(struct nj_sheet *sheet,
+                                         const struct nj_file_system *fs, const char *directory,
+                                         const struct nj_dims *dims, struct nj_error *err)
+{
+    struct nj_tokenizer *tokenizer = NULL;
+    struct nj_error absent;
+    enum nj_status status =
+        nj_tokenizer_open(fs, directory, dims->n_vocabulary, &tokenizer, &absent);
+    if (status != NJ_OK && status != NJ_E_NOT_FOUND) {
+        return nj_fail(err, status, "%s", absent.text);
+    }
+    nj_sheet_begin_section(sheet, "tokenizer", "Tokenizer");
+    if (tokenizer != NULL) {
+        describe_open_tokenizer(sheet, tokenizer);
+    } else {
+        nj_sheet_text(sheet, "files", "files", "none: prompts are given as ids");
+    }
+    nj_sheet_end_section(sheet);
     nj_tokenizer_close(tokenizer);
     return NJ_OK;
 }
 
-static enum nj_status describe(FILE *out, const struct nj_file_system *fs,
+static void describe_identity(struct nj_sheet *sheet, const struct nj_digest *fingerprint)
+{
+    char hex[NJ_DIGEST_HEX_BYTES];
+    nj_digest_to_hex(fingerprint, hex);
+    nj_sheet_begin_section(sheet, "identity", "Identity");
+    nj_sheet_text(sheet, "fingerprint", "fingerprint", hex);
+    nj_sheet_count(sheet, "numerics_version", "numerics version", NJ_NUMERICS_VERSION);
+    nj_sheet_end_section(sheet);
+}
+
+static enum nj_status describe(struct nj_sheet *sheet, const struct nj_file_system *fs,
                                const char *directory, const struct nj_model_info *info,
                                struct nj_error *err)
 {
-    char hex[NJ_DIGEST_HEX_BYTES];
-    nj_digest_to_hex(&info->fingerprint, hex);
-    (void)fprintf(out, "%s\n\n", directory);
-    describe_graph(out, &info->dims);
-    describe_attention(out, &info->dims);
-    describe_feed_forward(out, &info->dims);
-    describe_tensors(out, info->index);
-    describe_state(out, &info->dims);
-    enum nj_status status = describe_tokenizer(out, fs, directory, &info->dims, err);
-    (void)fprintf(out, "\nIdentity\n");
-    text_line(out, "fingerprint", hex);
-    line(out, "numerics version", NJ_NUMERICS_VERSION);
+    if (sheet->is_json) {
+        nj_sheet_text(sheet, "model", "", directory);
+    } else {
+        (void)fprintf(sheet->out, "%s\n", directory);
+    }
+    describe_graph(sheet, &info->dims);
+    describe_latent_attention(sheet, &info->dims);
+    describe_delta_attention(sheet, &info->dims);
+    describe_feed_forward(sheet, &info->dims);
+    describe_tensors(sheet, info->index);
+    describe_state(sheet, &info->dims);
+    enum nj_status status = describe_tokenizer(sheet, fs, directory, &info->dims, err);
+    describe_identity(sheet, &info->fingerprint);
     return status;
 }
 
 enum nj_status nj_describe_model(const struct nj_file_system *fs, const char *directory,
-                                 char **text, size_t *length_bytes, struct nj_error *err)
+                                 bool as_json, char **text, size_t *length_bytes,
+                                 struct nj_error *err)
 {
     struct nj_model_info info;
-    char *written = NULL;
-    size_t n_written = 0;
+    struct nj_sheet sheet;
     enum nj_status status = nj_model_info_open(fs, directory, &info, err);
     if (status != NJ_OK) {
         return status;
     }
-    FILE *out = open_memstream(&written, &n_written);
-    if (out == NULL) {
-        status = nj_fail(err, NJ_E_MEMORY, "describe %s: out of memory", directory);
-        goto out;
-    }
-    status = describe(out, fs, directory, &info, err);
-    bool is_whole = ferror(out) == 0;
-    is_whole = fclose(out) == 0 && is_whole;
-    if (status == NJ_OK && !is_whole) {
-        status = nj_fail(err, NJ_E_MEMORY, "describe %s: out of memory", directory);
+    status = nj_sheet_init(&sheet, as_json, err);
+    if (status == NJ_OK) {
+        status = describe(&sheet, fs, directory, &info, err);
     }
     if (status == NJ_OK) {
-        *text = written;
-        *length_bytes = n_written;
-        written = NULL;
+        status = nj_sheet_finish(&sheet, text, length_bytes, err);
     }
-out:
-    free(written);
+    nj_sheet_deinit(&sheet);
     nj_model_info_close(&info);
     return status;
 }

@@ -4,13 +4,16 @@
 #ifndef NJ_TOOLS_DESCRIBE_H
 #define NJ_TOOLS_DESCRIBE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/file.h"
 #include "base/status.h"
 
-/* Caller frees `*text` (UTF-8, lines). NJ_E_NOT_FOUND, NJ_E_WEIGHTS. */
+/* Lines for people, or one JSON object. Caller frees `*text` (UTF-8). NJ_E_NOT_FOUND,
+ * NJ_E_WEIGHTS. */
 enum nj_status nj_describe_model(const struct nj_file_system *fs, const char *directory,
-                                 char **text, size_t *length_bytes, struct nj_error *err);
+                                 bool as_json, char **text, size_t *length_bytes,
+                                 struct nj_error *err);
 
 #endif

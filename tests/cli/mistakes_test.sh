@@ -125,6 +125,11 @@ has err '"complaints_left_out":30'
 check "validate as JSON" 0 "$nightjar" validate job.yaml one.yaml --json
 has out '{"version":1,"files":[{"file":"job.yaml","is_valid":true,"items":2,"model":"model","prompt_tokens":6,"code":"ok","exit_code":0'
 has out '{"file":"one.yaml","is_valid":true,"items":1,"model":null,"prompt_tokens":null'
+check "describe as JSON" 0 "$nightjar" describe model --json
+has out '{"version":1,"model":"model","graph":{'
+check "a missing model as JSON" 12 "$nightjar" describe nowhere --json
+has err '"exit_code":12,"message":"'
+[ ! -s out ] || fail "something on stdout"
 check "validate of mistakes as JSON" 3 "$nightjar" validate ids.yaml --json
 has out '"is_valid":false'
 [ ! -s err ] || fail "something on stderr"
