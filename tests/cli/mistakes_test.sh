@@ -74,6 +74,21 @@ for code in 0 1 2 3 6 7 9 11 12 13 70 75; do
     grep -q "^ *$code  " out || fail "no $code"
 done
 
+# 1000 stacks do not fit. Sanitizers reserve more than that before they begin.
+limited() {
+    (
+        ulimit -v 400000
+        exec "$@"
+    )
+}
+if limited "$nightjar" --version >out 2>&1; then
+    check "compute threads that cannot start do not fit" 11 \
+        limited "$nightjar" run job.yaml --out crowd --threads 1000
+    has err "start compute thread"
+else
+    echo "skip threads: the program does not start below the limit"
+fi
+
 # Job files.
 check "one item is no plural" 0 "$nightjar" validate --model model job.yaml
 has out "ok: job.yaml, 2 items, 6 prompt tokens"

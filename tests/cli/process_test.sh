@@ -39,6 +39,13 @@ for words in "describe model" "validate job.yaml" --help; do
     rm -f code
 done
 
+name="a reader of events that goes away does not end the run"
+{ "$nightjar" run job.yaml --out unread --json 2>err; echo $? >code; } | head -n 1 >out
+wait_for 10 test -s code
+[ "$(cat code)" -eq 0 ] || fail "exit code $(cat code)"
+[ ! -s err ] || fail "it complains"
+cmp -s unread/results.jsonl open/results.jsonl || fail "results differ"
+
 # A file over its limit is a failed write, not a death.
 (
     ulimit -f 1
