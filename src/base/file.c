@@ -271,6 +271,13 @@ static int open_or_create(const struct nj_file_system *fs, int directory_fd, con
     return -1;
 }
 
+/* Of a name that is to be created: when it is absent all the same, its folder is. */
+static enum nj_status creation_status(int error_number)
+{
+    enum nj_status status = nj_status_from_errno(error_number, NJ_E_STORAGE);
+    return status == NJ_E_NOT_FOUND ? NJ_E_STORAGE : status;
+}
+
 /* What a failed open of a name that is to be written means. */
 static enum nj_status fail_open(int error_number, const char *name, struct nj_error *err)
 {
@@ -280,8 +287,8 @@ static enum nj_status fail_open(int error_number, const char *name, struct nj_er
                        "not exist",
                        name);
     }
-    return nj_fail(err, nj_status_from_errno(error_number, NJ_E_STORAGE),
-                   "open %s for appending: %s", name, strerror(error_number));
+    return nj_fail(err, creation_status(error_number), "open %s for appending: %s", name,
+                   strerror(error_number));
 }
 
 static enum nj_status sync_created(const struct nj_file_system *fs, int directory_fd, int fd,
@@ -544,8 +551,7 @@ static enum nj_status write_pending(const struct nj_file_system *fs, int directo
     int fd = fs->open_at(fs->context, directory_fd, pending,
                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) {
-        return nj_fail(err, nj_status_from_errno(errno, NJ_E_STORAGE), "create %s: %s", pending,
-                       strerror(errno));
+        return nj_fail(err, creation_status(errno), "create %s: %s", pending, strerror(errno));
     }
     enum nj_status status = nj_file_append(fs, fd, content, pending, err);
     if (status == NJ_OK && fs->sync(fs->context, fd) != 0) {
@@ -590,9 +596,8 @@ enum nj_status nj_file_lock(const struct nj_file_system *fs, int directory_fd, c
     int fd = fs->open_at(fs->context, directory_fd, name,
                          O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0) {
-        enum nj_status status =
-            errno == ENOENT ? NJ_E_STORAGE : nj_status_from_errno(errno, NJ_E_STORAGE);
-        return nj_fail(err, status, "open lock file %s: %s", name, strerror(errno));
+        return nj_fail(err, creation_status(errno), "open lock file %s: %s", name,
+                       strerror(errno));
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         enum nj_status status =

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/clean_text.h"
@@ -107,6 +108,14 @@ static uint64_t watch_free_bytes(void *context, const char *path)
         return UINT64_MAX;
     }
     return (uint64_t)status.f_bavail * status.f_frsize;
+}
+
+static void watch_wait(void *context, uint64_t duration_ns)
+{
+    const struct timespec duration = {.tv_sec = (time_t)(duration_ns / 1000000000),
+                                      .tv_nsec = (long)(duration_ns % 1000000000)};
+    (void)context;
+    (void)nanosleep(&duration, NULL); /* woken early, it only looks sooner */
 }
 
 static void watch_log(void *context, enum nj_log_level level, const char *line)
@@ -223,7 +232,8 @@ static enum nj_status run_parsed(const struct arguments *arguments, struct watch
     const struct nj_run_observer observer = {.context = watcher,
                                              .event = watch_event,
                                              .poll = watch_poll,
-                                             .free_bytes = watch_free_bytes};
+                                             .free_bytes = watch_free_bytes,
+                                             .wait = watch_wait};
     const struct nj_log log = {.context = watcher, .level = NJ_LOG_INFO, .sink = watch_log};
     struct nj_run_environment environment = {.fs = nj_file_system_real(),
                                              .clock = nj_clock_system(),

@@ -32,7 +32,8 @@ static enum nj_status item_done(void *context, uint64_t item_index, uint32_t sam
 static enum nj_status commit(void *context, struct nj_error *err)
 {
     struct nj_folder_host *folder = context;
-    return nj_log_file_sync(folder->journal, err);
+    enum nj_status status = nj_log_file_sync(folder->journal, err);
+    return status == NJ_OK ? nj_run_folder_check(folder->place, err) : status;
 }
 
 static enum nj_status reserve(void *context, uint64_t bytes, struct nj_error *err)
@@ -42,11 +43,25 @@ static enum nj_status reserve(void *context, uint64_t bytes, struct nj_error *er
     if (observer == NULL || observer->free_bytes == NULL) {
         return NJ_OK;
     }
-    uint64_t n_free = observer->free_bytes(observer->context, folder->path);
+    const char *path = folder->place->path;
+    uint64_t n_free = observer->free_bytes(observer->context, path);
+    while (n_free < bytes && folder->patience != NULL &&
+           nj_patient_files_wait(folder->patience)) {
+        n_free = observer->free_bytes(observer->context, path);
+    }
+    if (n_free == UINT64_MAX) {
+        return nj_fail(err, NJ_E_STORAGE, "%s: how much room the disk has cannot be told",
+                       path);
+    }
     if (n_free < bytes) {
-        return nj_fail(err, NJ_E_BUDGET,
-                       "the disk of %s has %llu bytes left, the next items may write %llu",
-                       folder->path, (unsigned long long)n_free, (unsigned long long)bytes);
+        return nj_fail(
+            err, NJ_E_STORAGE,
+            "the disk of %s has %llu bytes left, the next items may write %llu: make "
+            "room, and the same command continues",
+            path, (unsigned long long)n_free, (unsigned long long)bytes);
+    }
+    if (folder->patience != NULL) {
+        nj_patient_files_go_on(folder->patience);
     }
     return NJ_OK;
 }

@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "runner/folder.h"
 #include "runner/host.h"
 #include "runner/ledger.h"
 #include "runner/log_file.h"
+#include "runner/patient_files.h"
 
 /* Who watches a run and may stop it; every member may be NULL. */
 struct nj_run_observer {
@@ -20,13 +22,16 @@ struct nj_run_observer {
     enum nj_run_control (*poll)(void *context);
     /* Bytes that the folder's file system still has; UINT64_MAX when it cannot be told. */
     uint64_t (*free_bytes)(void *context, const char *path);
+    /* Lets this time pass. NULL: a run does not wait for room on a full disk, it ends. */
+    void (*wait)(void *context, uint64_t duration_ns);
 };
 
 /* Everything is borrowed. */
 struct nj_folder_host {
     struct nj_log_file *journal;
     const struct nj_ledger *ledger;
-    const char *path;
+    const struct nj_run_folder *place;
+    struct nj_patient_files *patience; /* NULL: does not wait for room */
     const struct nj_run_observer *observer;
     uint64_t next_index;
 };

@@ -84,6 +84,7 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:
     case NJ_JOURNAL_FINISHED:
+    case NJ_JOURNAL_PAUSED:
         return nj_history_add(history, &entry, err);
     case NJ_JOURNAL_CLAIMED:
         break;
@@ -103,6 +104,8 @@ static const char *turn_name(enum nj_journal_type type)
         return "started";
     case NJ_JOURNAL_STOPPED:
         return "stopped";
+    case NJ_JOURNAL_PAUSED:
+        return "paused";
     default:
         return "finished";
     }
@@ -137,6 +140,10 @@ static void write_turn(struct nj_json_writer *writer, const struct nj_journal_en
     nj_json_write_unsigned(writer, turn->n_items_done);
     nj_json_key(writer, "items_under_way");
     nj_json_write_unsigned(writer, turn->n_items_under_way);
+    if (turn->type == NJ_JOURNAL_PAUSED) {
+        nj_json_key(writer, "reason");
+        nj_json_write_string(writer, "disk");
+    }
     if (turn->type == NJ_JOURNAL_STARTED) {
         nj_json_key(writer, "tokens_restored");
         nj_json_write_unsigned(writer, turn->n_tokens_restored);
@@ -148,7 +155,8 @@ void nj_history_write(const struct nj_history *history, struct nj_json_writer *w
 {
     nj_json_begin_array(writer);
     for (size_t i = 0; i < history->n_turns; i++) {
-        bool was_running = i > 0 && history->turns[i - 1].type == NJ_JOURNAL_STARTED;
+        bool was_running = i > 0 && (history->turns[i - 1].type == NJ_JOURNAL_STARTED ||
+                                     history->turns[i - 1].type == NJ_JOURNAL_PAUSED);
         if (was_running && history->turns[i].type == NJ_JOURNAL_STARTED) {
             write_interruption(writer);
         }

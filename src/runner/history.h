@@ -28,7 +28,7 @@ struct nj_history {
     uint64_t seed;                       /* ... with this job seed */
     uint32_t seed_generation;
     uint64_t n_item_records;        /* in results.log and tokens.log */
-    struct nj_journal_entry *turns; /* started, stopped and finished, in order */
+    struct nj_journal_entry *turns; /* started, paused, stopped and finished, in order */
     size_t n_turns;
     size_t turns_capacity;
     bool is_finished;   /* the last turn says so, and the identity is still the same */

@@ -32,8 +32,8 @@ struct nj_run_host {
                                 struct nj_error *err);
     enum nj_status (*commit)(void *context, struct nj_error *err);
 
-    /* May work begin that writes up to `bytes` to the run's folder? NJ_E_BUDGET with both
-     * figures when not. */
+    /* May work begin that writes up to `bytes` to the run's folder? May wait for room;
+     * NJ_E_STORAGE with both figures when there is none. */
     enum nj_status (*reserve)(void *context, uint64_t bytes, struct nj_error *err);
 
     /* Asked once before each sweep. */

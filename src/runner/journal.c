@@ -21,6 +21,7 @@ enum nj_status nj_journal_append(struct nj_log_file *journal,
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:
     case NJ_JOURNAL_FINISHED:
+    case NJ_JOURNAL_PAUSED:
         nj_write_u64(&writer, (uint64_t)entry->unix_ms);
         nj_write_u64(&writer, entry->n_items_done);
         nj_write_u64(&writer, entry->n_items_under_way);
@@ -50,6 +51,7 @@ enum nj_status nj_journal_decode(const struct nj_record *record, struct nj_journ
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:
     case NJ_JOURNAL_FINISHED:
+    case NJ_JOURNAL_PAUSED:
         entry->unix_ms = (int64_t)nj_read_u64(&reader);
         entry->n_items_done = nj_read_u64(&reader);
         entry->n_items_under_way = nj_read_u64(&reader);

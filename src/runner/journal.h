@@ -25,7 +25,8 @@ enum nj_journal_type {
     NJ_JOURNAL_CLAIMED = 3,  /* an item joined the batch */
     NJ_JOURNAL_DONE = 4,     /* its result is in results.log */
     NJ_JOURNAL_STOPPED = 5,  /* asked to stop, everything synced */
-    NJ_JOURNAL_FINISHED = 6  /* every item done, results.jsonl written */
+    NJ_JOURNAL_FINISHED = 6, /* every item done, derived files written */
+    NJ_JOURNAL_PAUSED = 7    /* the disk is full: the run waits for room */
 };
 
 /* Fields that a type does not use are zero. */
@@ -35,7 +36,7 @@ struct nj_journal_entry {
     uint64_t item_index;
     uint32_t sample;
     bool is_ok;
-    int64_t unix_ms;            /* started, stopped, finished */
+    int64_t unix_ms;            /* started, stopped, finished, paused */
     uint64_t n_items_done;      /* ditto */
     uint64_t n_items_under_way; /* started, stopped */
     uint64_t n_tokens_restored; /* started */

@@ -9,6 +9,7 @@
 
 #include "generate/generator.h"
 #include "model/model.h"
+#include "runner/ballast.h"
 #include "runner/export.h"
 #include "runner/folder.h"
 #include "runner/history.h"
@@ -25,7 +26,12 @@ enum { DEFAULT_BATCH = NJ_DEFAULT_SEQUENCES, DEFAULT_MAX_ROWS = 256 };
 
 /* Everything a run holds. Zeroed is empty; nj_run_job releases it in one place. */
 struct run {
-    const struct nj_run_environment *environment;
+    const struct nj_run_environment *environment; /* `patient`, where the run waits for room */
+    struct nj_run_environment patient;
+    struct nj_patient_files patience;
+    bool is_paused;           /* for want of room */
+    bool is_recording;        /* ... and writing it down, for which the ballast made room */
+    bool was_stopped_waiting; /* ... and asked to stop meanwhile */
     const struct nj_job_spec *spec;
     struct nj_bytes job_file;
     const struct nj_run_options *options;
@@ -218,6 +224,26 @@ static enum nj_status write_identity(struct run *run, struct nj_error *err)
     return status == NJ_OK ? nj_run_logs_identify(&run->logs, history, err) : status;
 }
 
+static void tell(const struct run *run, enum nj_event_type type, const char *reason)
+{
+    struct nj_event event = {.type = type,
+                             .unix_ms = now_ms(run),
+                             .job_name = run->spec->name,
+                             .folder = nj_text_from(run->report->output_directory),
+                             .text = nj_text_from(reason),
+                             .n_items = run->ledger.n_items,
+                             .n_items_done = run->ledger.n_ok + run->ledger.n_failed,
+                             .n_items_failed = run->ledger.n_failed,
+                             .n_items_kept = run->report->n_items_kept,
+                             .n_running = run->ledger.n_restored,
+                             .n_tokens_restored = nj_ledger_n_tokens_restored(&run->ledger),
+                             .n_output_tokens = run->loop.counts.n_generated};
+    const struct nj_run_observer *observer = run->environment->observer;
+    if (observer != NULL && observer->event != NULL) {
+        observer->event(observer->context, &event);
+    }
+}
+
 static struct nj_journal_entry turn_now(const struct run *run, enum nj_journal_type type)
 {
     struct nj_journal_entry entry = {.type = type,
@@ -244,6 +270,78 @@ static enum nj_status write_turn(struct run *run, enum nj_journal_type type,
     struct nj_journal_entry entry = turn_now(run, type);
     enum nj_status status = journal_turn(run, &entry, err);
     return status == NJ_OK ? nj_history_add(&run->history, &entry, err) : status;
+}
+
+/* Drops the ballast, so that the journal can say it, and says it to everyone. When it is the
+ * journal that found no room, its record is half written, and nothing else can be. */
+static void begin_pause(struct run *run, int fd)
+{
+    const struct nj_log_file *journal = &run->logs.files[NJ_LOG_JOURNAL];
+    run->is_paused = true;
+    nj_log_write(run->environment->log, NJ_LOG_WARNING,
+                 "paused: the disk of %s is full. Make room, and the run goes on by itself; "
+                 "stop it, and the same command continues",
+                 run->report->output_directory);
+    tell(run, NJ_EVENT_RUN_PAUSED, "disk");
+    if (run->folder.is_open) {
+        nj_ballast_drop(run->patience.below, run->folder.directory_fd);
+    }
+    if (journal->is_open && journal->fd != fd) {
+        run->is_recording = true;
+        (void)write_turn(run, NJ_JOURNAL_PAUSED, NULL); /* a failure shows at its next use */
+        run->is_recording = false;
+    }
+}
+
+/* The wait of nj_patient_files. Writing the pause down may come here again, and waits too. */
+static bool wait_for_room(void *context, int fd)
+{
+    enum { RETRY_NS = 1000000000 };
+    struct run *run = context;
+    const struct nj_run_observer *observer = run->environment->observer;
+    if (!run->is_paused) {
+        begin_pause(run, fd);
+    }
+    if (!run->was_stopped_waiting && observer->poll != NULL) {
+        run->was_stopped_waiting = observer->poll(observer->context) == NJ_RUN_DRAIN;
+    }
+    if (run->was_stopped_waiting) {
+        return false;
+    }
+    if (run->folder.is_open && nj_run_folder_check(&run->folder, NULL) != NJ_OK) {
+        return false;
+    }
+    observer->wait(observer->context, RETRY_NS);
+    return true;
+}
+
+static void go_on(void *context)
+{
+    struct run *run = context;
+    if (run->is_recording) {
+        return;
+    }
+    run->is_paused = false;
+    nj_log_write(run->environment->log, NJ_LOG_INFO, "there is room again: the run goes on");
+    if (run->folder.is_open) {
+        nj_ballast_take_on(run->patience.below, run->folder.directory_fd);
+    }
+}
+
+/* Somebody who can wait is there: from now on the run does. */
+static void set_patience(struct run *run)
+{
+    const struct nj_run_observer *observer = run->environment->observer;
+    if (observer == NULL || observer->wait == NULL) {
+        return;
+    }
+    nj_patient_files_init(&run->patience, run->environment->fs);
+    run->patience.context = run;
+    run->patience.wait = wait_for_room;
+    run->patience.go_on = go_on;
+    run->patient = *run->environment;
+    run->patient.fs = &run->patience.table;
+    run->environment = &run->patient;
 }
 
 static bool is_all_done(const struct run *run)
@@ -368,7 +466,8 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
     }
     run->folder_host.journal = &run->logs.files[NJ_LOG_JOURNAL];
     run->folder_host.ledger = &run->ledger;
-    run->folder_host.path = run->report->output_directory;
+    run->folder_host.place = &run->folder;
+    run->folder_host.patience = run->environment == &run->patient ? &run->patience : NULL;
     run->folder_host.observer = run->environment->observer;
     run->host = nj_folder_host_table(&run->folder_host);
     run->checkpoint.fs = fs;
@@ -389,22 +488,6 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
         nj_export_live(fs, run->folder.directory_fd, &run->ledger, &run->live_fd, err);
     run->checkpoint.live_fd = run->live_fd;
     return status;
-}
-
-static void tell(struct run *run, enum nj_event_type type)
-{
-    struct nj_event event = {.type = type,
-                             .unix_ms = now_ms(run),
-                             .job_name = run->spec->name,
-                             .folder = nj_text_from(run->report->output_directory),
-                             .n_items = run->ledger.n_items,
-                             .n_items_done = run->ledger.n_ok + run->ledger.n_failed,
-                             .n_items_failed = run->ledger.n_failed,
-                             .n_items_kept = run->report->n_items_kept,
-                             .n_running = run->ledger.n_restored,
-                             .n_tokens_restored = nj_ledger_n_tokens_restored(&run->ledger),
-                             .n_output_tokens = run->loop.counts.n_generated};
-    run->host.event(run->host.context, &event);
 }
 
 static void fill_report(struct run *run)
@@ -503,7 +586,7 @@ static enum nj_status stop(struct run *run, struct nj_error *err)
 {
     uint64_t n_done = run->ledger.n_ok + run->ledger.n_failed;
     enum nj_status status = write_turn(run, NJ_JOURNAL_STOPPED, err);
-    tell(run, NJ_EVENT_RUN_PAUSED);
+    tell(run, NJ_EVENT_RUN_PAUSED, "signal");
     if (status != NJ_OK) {
         return status;
     }
@@ -521,7 +604,8 @@ static enum nj_status work(struct run *run, struct nj_error *err)
         status = write_turn(run, NJ_JOURNAL_STARTED, err);
     }
     if (status == NJ_OK) {
-        tell(run, NJ_EVENT_RUN_STARTED);
+        nj_ballast_take_on(run->environment->fs, run->folder.directory_fd);
+        tell(run, NJ_EVENT_RUN_STARTED, "");
         status = nj_loop_run(&run->loop, err);
     }
     return status == NJ_OK && run->loop.was_stopped ? stop(run, err) : status;
@@ -552,7 +636,7 @@ static enum nj_status run_all(struct run *run, struct nj_error *err)
         status = finish(run, err);
     }
     if (status == NJ_OK && had_work) {
-        tell(run, NJ_EVENT_RUN_DONE);
+        tell(run, NJ_EVENT_RUN_DONE, "");
     }
     return status;
 }
@@ -564,6 +648,9 @@ static void release(struct run *run)
     nj_item_source_deinit(&run->source);
     free(run->loop.slots);
     free(run->loop.events);
+    if (run->folder.is_open) {
+        nj_ballast_drop(fs, run->folder.directory_fd);
+    }
     close_model(run);
     nj_run_subject_close(&run->subject);
     if (run->live_fd >= 0) {
@@ -591,8 +678,12 @@ enum nj_status nj_run_job(const struct nj_run_environment *environment,
     run->report = report;
     run->live_fd = -1;
     memset(report, 0, sizeof *report);
+    set_patience(run);
     uint64_t began_ns = now_ns(run);
     enum nj_status status = run_all(run, err);
+    if (status != NJ_OK && run->was_stopped_waiting) {
+        status = nj_fail(err, NJ_E_STOPPED, "stopped while it waited for room on the disk");
+    }
     fill_report(run);
     report->elapsed_ns = now_ns(run) - began_ns;
     release(run);

@@ -1,6 +1,7 @@
 #include "nightjar/run.h"
 
 #include <fcntl.h>
+#include <time.h>
 
 #include "job/spec_yaml.h"
 #include "runner/run.h"
@@ -11,6 +12,14 @@ static enum nj_run_control ask(void *context)
     return options->should_stop != NULL && options->should_stop(options->context)
                ? NJ_RUN_DRAIN
                : NJ_RUN_GO_ON;
+}
+
+static void wait(void *context, uint64_t duration_ns)
+{
+    const struct timespec duration = {.tv_sec = (time_t)(duration_ns / 1000000000),
+                                      .tv_nsec = (long)(duration_ns % 1000000000)};
+    (void)context;
+    (void)nanosleep(&duration, NULL); /* woken early, it only looks sooner */
 }
 
 static enum nj_status run_spec(const struct nj_run_environment *environment,
@@ -35,7 +44,7 @@ enum nj_status nj_run_file(const struct nj_run_options *options, struct nj_run_r
     struct nj_arena arena = {0};
     struct nj_diagnostics diagnostics;
     struct nj_run_options copy = *options;
-    struct nj_run_observer observer = {.context = &copy, .poll = ask};
+    struct nj_run_observer observer = {.context = &copy, .poll = ask, .wait = wait};
     struct nj_run_environment environment = {
         .fs = nj_file_system_real(), .clock = nj_clock_system(), .observer = &observer};
     *report = (struct nj_run_report){0};

@@ -394,6 +394,35 @@ static void what_is_locked_is_what_the_path_names(void)
     nj_run_folder_close(&folder);
 }
 
+static void remove_it(void)
+{
+    tiny_run_remove("vanished");
+}
+
+static void move_it_away(void)
+{
+    char from[512];
+    (void)snprintf(from, sizeof from, "%s", tiny_run_path("vanished", ""));
+    CHECK_EQ(rename(from, tiny_run_path("vanished elsewhere", "")), 0);
+}
+
+/* The ballast is written when everything is ready for the first sweep. */
+static void a_run_whose_folder_vanishes_ends_at_the_next_sweep(void)
+{
+    void (*const ways[])(void) = {remove_it, move_it_away};
+    for (size_t i = 0; i < 2; i++) {
+        struct meddler meddler;
+        set_meddler(&meddler, "disk.ballast", ways[i], false);
+        struct tiny_run run = {.folder = "vanished", .job = job, .fs = &meddler.table};
+
+        CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STORAGE);
+
+        CHECK(meddler.has_meddled);
+        CHECK(report.n_sweeps <= 1);
+        CHECK(!tiny_run_has("vanished", ""));
+    }
+}
+
 static void fresh_does_not_move_an_empty_folder(void)
 {
     struct tiny_run run = {.folder = "empty", .job = job, .mode = NJ_RUN_FRESH};
@@ -416,6 +445,7 @@ int main(void)
     RUN(a_folder_that_appears_meanwhile_is_continued_and_never_moved);
     RUN(a_folder_of_another_job_that_appears_meanwhile_is_refused);
     RUN(what_is_locked_is_what_the_path_names);
+    RUN(a_run_whose_folder_vanishes_ends_at_the_next_sweep);
     RUN(fresh_does_not_move_an_empty_folder);
     free(wanted);
     return test_result();

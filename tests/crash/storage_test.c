@@ -2,6 +2,7 @@
  * and ends with the same bytes when it is continued. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "crash/tiny_run.h"
 #include "support/check.h"
@@ -105,6 +106,100 @@ static void short_writes_change_nothing(void)
     }
 }
 
+static struct faulty_files full; /* a disk that is full until somebody waited three times */
+static unsigned n_waits;
+
+static void wait_and_make_room(void *context, uint64_t duration_ns)
+{
+    (void)context;
+    (void)duration_ns;
+    if (++n_waits == 3) {
+        full.rules[FAULTY_WRITE] = (struct faulty_rule){.effect = FAULTY_NONE};
+    }
+}
+
+static void fill_disk(unsigned long at)
+{
+    tiny_run_remove("faulty");
+    n_waits = 0;
+    faulty_files_init(&full, tiny_run_files());
+    faulty_files_fail_for_ever(&full, FAULTY_WRITE, at, ENOSPC);
+}
+
+static void on_a_disk_that_fills_up_a_run_waits_for_room_and_goes_on(void)
+{
+    bool was_told = false;
+    for (unsigned long n = 1;; n++) {
+        struct nj_run_report report;
+        struct nj_error err;
+        struct tiny_run run = {
+            .folder = "faulty", .job = job, .fs = &full.table, .wait = wait_and_make_room};
+        fill_disk(n);
+
+        REQUIRE_OK(tiny_run(&run, &report, &err), &err);
+
+        char *results = tiny_run_read("faulty", "results.jsonl", NULL);
+        char *manifest = tiny_run_read("faulty", "manifest.json", NULL);
+        CHECK_TEXT(results, wanted);
+        CHECK(!tiny_run_has("faulty", "disk.ballast"));
+        was_told = was_told || strstr(manifest, "\"event\":\"paused\"") != NULL;
+        free(results);
+        free(manifest);
+        if (!faulty_files_fired(&full)) {
+            CHECK(n > 10);
+            CHECK(was_told);
+            return;
+        }
+    }
+}
+
+static void wait_in_vain(void *context, uint64_t duration_ns)
+{
+    (void)context;
+    (void)duration_ns;
+    n_waits++;
+}
+
+static void a_run_that_waits_for_room_can_be_stopped(void)
+{
+    struct nj_run_report report;
+    struct nj_error err;
+    struct tiny_run run = {.folder = "faulty",
+                           .job = job,
+                           .fs = &full.table,
+                           .wait = wait_in_vain,
+                           .stop_after_sweeps = 9};
+    fill_disk(27);
+
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STOPPED);
+
+    CHECK(n_waits > 2);
+    CHECK_CONTAINS(err.text, "room on the disk");
+    check_continues();
+}
+
+static void wait_and_remove(void *context, uint64_t duration_ns)
+{
+    (void)context;
+    (void)duration_ns;
+    tiny_run_remove("faulty");
+}
+
+/* What is being computed into nowhere ends at the next sweep. */
+static void a_folder_that_is_removed_ends_the_run(void)
+{
+    struct nj_run_report report;
+    struct nj_error err;
+    struct tiny_run run = {
+        .folder = "faulty", .job = job, .fs = &full.table, .wait = wait_and_remove};
+    fill_disk(27);
+
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STORAGE);
+
+    full.rules[FAULTY_WRITE] = (struct faulty_rule){.effect = FAULTY_NONE};
+    check_continues();
+}
+
 int main(void)
 {
     RUN(prepare);
@@ -113,6 +208,9 @@ int main(void)
     RUN(a_failed_rename_or_cut_loses_nothing);
     RUN(a_failed_open_loses_nothing);
     RUN(short_writes_change_nothing);
+    RUN(on_a_disk_that_fills_up_a_run_waits_for_room_and_goes_on);
+    RUN(a_run_that_waits_for_room_can_be_stopped);
+    RUN(a_folder_that_is_removed_ends_the_run);
     free(wanted);
     return test_result();
 }

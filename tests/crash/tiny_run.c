@@ -88,7 +88,8 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
     char folder_path[512];
     struct sweeps sweeps = {.n_left = run->stop_after_sweeps};
     struct nj_run_observer observer = {.context = &sweeps,
-                                       .poll = run->stop_after_sweeps > 0 ? count_down : NULL};
+                                       .poll = run->stop_after_sweeps > 0 ? count_down : NULL,
+                                       .wait = run->wait};
     struct nj_run_environment environment = {.fs = run->fs != NULL ? run->fs : tiny_run_files(),
                                              .clock = nj_clock_system(),
                                              .entropy =

@@ -26,8 +26,9 @@ struct tiny_run {
     const char *cpu_level;
     double latent_norm_eps;
     enum nj_run_mode mode;
-    uint32_t stop_after_sweeps; /* 0: never */
-    uint64_t entropy;           /* 0: 1 */
+    uint32_t stop_after_sweeps;                        /* 0: never */
+    uint64_t entropy;                                  /* 0: 1 */
+    void (*wait)(void *context, uint64_t duration_ns); /* NULL: does not wait for room */
 };
 
 /* The real file system, except that syncs return at once: what was written survives SIGKILL
