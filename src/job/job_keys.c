@@ -1,5 +1,6 @@
 #include "job/job_keys.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "job/daemon_keys.h"
@@ -207,8 +208,9 @@ static void read_latent_norm_eps(struct nj_schema *schema, const struct nj_node_
                                  void *target)
 {
     struct job_draft *draft = target;
-    draft->spec->has_latent_norm_eps =
-        nj_expect_number(schema, pair, 0, true, 1, &draft->spec->latent_norm_eps);
+    /* It becomes a float: a smaller number would be zero there, or lose bits. */
+    draft->spec->has_latent_norm_eps = nj_expect_number(schema, pair, (double)FLT_MIN, false, 1,
+                                                        &draft->spec->latent_norm_eps);
 }
 
 static void read_job_seed(struct nj_schema *schema, const struct nj_node_pair *pair,

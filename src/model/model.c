@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,11 @@ static enum nj_status read_options(const struct nj_model_options *options,
         return nj_fail(err, NJ_E_USAGE, "open a model: %u rows a sweep, at most %d",
                        model->max_rows, MAX_ROWS_LIMIT);
     }
-    if (!(options->latent_norm_eps >= 0.0 && options->latent_norm_eps < 1.0)) {
-        return nj_fail(err, NJ_E_USAGE, "open a model: latent_norm_eps %g is not in [0, 1)",
-                       options->latent_norm_eps);
+    double eps = options->latent_norm_eps;
+    if (eps != 0.0 && !(eps >= (double)FLT_MIN && eps <= 1.0)) {
+        return nj_fail(err, NJ_E_USAGE,
+                       "open a model: latent_norm_eps %g is not between %g and 1", eps,
+                       (double)FLT_MIN);
     }
     uint64_t ceiling = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
     nj_byte_budget_init(&model->budget, ceiling);

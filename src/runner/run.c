@@ -586,6 +586,11 @@ static enum nj_status stop(struct run *run, struct nj_error *err)
 {
     uint64_t n_done = run->ledger.n_ok + run->ledger.n_failed;
     enum nj_status status = write_turn(run, NJ_JOURNAL_STOPPED, err);
+    if (n_done > 0) {
+        nj_log_write(run->environment->log, NJ_LOG_INFO,
+                     "finished items so far are in %s/live.jsonl",
+                     run->report->output_directory);
+    }
     tell(run, NJ_EVENT_RUN_PAUSED, "signal");
     if (status != NJ_OK) {
         return status;

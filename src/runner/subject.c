@@ -1,5 +1,6 @@
 #include "runner/subject.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "runner/paths.h"
@@ -9,7 +10,7 @@ static float latent_norm_eps(const struct nj_run_subject *subject,
                              const struct nj_run_options *options)
 {
     double eps = options->latent_norm_eps;
-    if (eps <= 0.0 && spec->has_latent_norm_eps) {
+    if (eps == 0.0 && spec->has_latent_norm_eps) {
         eps = spec->latent_norm_eps;
     }
     return eps > 0.0 ? (float)eps : subject->info.dims.latent_norm_eps;
@@ -21,6 +22,11 @@ enum nj_status nj_run_subject_open(struct nj_run_subject *subject,
                                    const struct nj_run_options *options, struct nj_error *err)
 {
     memset(subject, 0, sizeof *subject);
+    double eps = options->latent_norm_eps;
+    if (eps != 0.0 && !(eps >= (double)FLT_MIN && eps <= 1.0)) {
+        return nj_fail(err, NJ_E_USAGE, "latent_norm_eps %g is not between %g and 1", eps,
+                       (double)FLT_MIN);
+    }
     char *path = subject->model_path;
     enum nj_status status =
         nj_path_of_model(fs, spec, options->model_path, path, sizeof subject->model_path, err);

@@ -275,6 +275,24 @@ static void options_that_the_model_refuses_leave_everything_alone(void)
     free(before);
 }
 
+static void an_epsilon_is_in_one_range_wherever_it_is_given(void)
+{
+    static const double refused[] = {1e-300, 1e-40, -1e-6, 1.5};
+    static const char tiny_in_job[] = "nightjar: 1\nids: [1]\nlatent_norm_eps: 1e-300\n";
+    static const char one_in_job[] =
+        "nightjar: 1\nids: [1]\nlatent_norm_eps: 1\nsampling: {max_tokens: 1}\n";
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct tiny_run run = {.folder = "eps", .job = job, .latent_norm_eps = refused[i]};
+        CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_USAGE);
+        CHECK_CONTAINS(err.text, "latent_norm_eps");
+    }
+    struct tiny_run run = {.folder = "eps", .job = tiny_in_job};
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_INPUT);
+    CHECK(!tiny_run_has("eps", ""));
+    run.job = one_in_job;
+    REQUIRE_OK(tiny_run(&run, &report, &err), &err);
+}
+
 /* The real file system, in which somebody else does something at the first opening of a name.
  */
 struct meddler {
@@ -442,6 +460,7 @@ int main(void)
     RUN(an_id_that_the_model_does_not_have_is_chosen_again);
     RUN(beside_a_newer_log_nothing_is_touched);
     RUN(options_that_the_model_refuses_leave_everything_alone);
+    RUN(an_epsilon_is_in_one_range_wherever_it_is_given);
     RUN(a_folder_that_appears_meanwhile_is_continued_and_never_moved);
     RUN(a_folder_of_another_job_that_appears_meanwhile_is_refused);
     RUN(what_is_locked_is_what_the_path_names);
