@@ -166,7 +166,7 @@ static void all_mistakes_of_a_file_come_at_once_and_in_order(void)
         "job.yaml:10:10: 'stop' is empty\n"
         "job.yaml:10:14: 'stop' must be text, not a list\n"
         "job.yaml:11:11: 'thinking' must be off, low, high or max, not 'medium'\n"
-        "job.yaml:12:18: 'latent_norm_eps' must be above 0 and at most 1, not 0\n"
+        "job.yaml:12:18: 'latent_norm_eps' must be from 1.17549e-38 to 1, not 0\n"
         "job.yaml:13:8: 'prompt' has no value\n"
         "job.yaml:14:7: the format of the row file 'data.xls' is not known, end its name in "
         ".csv, .tsv or .jsonl, or add 'format'\n"
