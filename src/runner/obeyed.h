@@ -1,7 +1,7 @@
 /* What a run obeys of what a job may say.
  *
- * A setting that changes results and is not obeyed is refused before any work: read and ignored it
- * would be a wrong answer. What only says when, or at what cost, is ignored aloud.
+ * A setting that changes results and is not obeyed is refused before any work: read and ignored
+ * it would be a wrong answer. What only says when, or at what cost, is ignored aloud.
  */
 #ifndef NJ_RUNNER_OBEYED_H
 #define NJ_RUNNER_OBEYED_H
