@@ -1,6 +1,7 @@
 #include "cli/flags.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,8 @@ static enum nj_status set_number(const struct nj_flag *flag, const char *text,
 {
     char *end = NULL;
     double value = strtod(text, &end);
-    /* The engine computes in F32, where the smallest doubles are 0. */
-    if (end == text || *end != '\0' || !isfinite(value) || !((float)value > 0.0F) ||
+    /* The engine computes in F32, where smaller ones are 0 or lose digits. */
+    if (end == text || *end != '\0' || !isfinite(value) || value < (double)FLT_MIN ||
         value > (double)most_of(flag)) {
         return nj_fail(err, NJ_E_USAGE, "%s %s: a number above 0 and up to %u is wanted",
                        flag->name, text, most_of(flag));

@@ -81,6 +81,7 @@ static void mistakes_are_named(void)
     check_refused("--threads", "2x", "a whole number from 1");
     check_refused("--threads", "1025", "a whole number from 1 to 1024");
     check_refused("--threads", "99999999999", "a whole number from 1");
+    check_refused("--eps", "1e-40", "a number above 0");
     check_refused("--eps", "1e-60", "a number above 0");
     check_refused("--eps", "1.5", "a number above 0 and up to 1");
     check_refused("--eps", "nan", "a number above 0");
