@@ -58,7 +58,7 @@ name="a limit on file sizes is failed storage"
 has err "File too large"
 
 # Signals.
-sed 's/max_tokens: 6/max_tokens: 4000/' job.yaml >long.yaml
+sed 's/max_tokens: 6/max_tokens: 4000, n: 100/' job.yaml >long.yaml
 log_has_grown() {
     [ -s "$1/tokens.log" ] && [ "$(wc -c <"$1/tokens.log")" -gt 1000 ]
 }

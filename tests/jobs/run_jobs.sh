@@ -25,7 +25,7 @@ for job in "$source"/jobs/*.yaml; do
     name=$(basename "$job" .yaml)
     n_jobs=$((n_jobs + 1))
     began=$(date +%s)
-    n_items=$("$nightjar" validate "$job" | sed -n "s/^ok: .*, \([0-9]*\) items*\(,.*\)*\$/\1/p")
+    n_items=$("$nightjar" validate "$job" | sed -n "s/^ok: .*, \([0-9,]*\) items*\(,.*\)*\$/\1/p" | tr -d ,)
     if ! "$nightjar" run "$job" --out "$folder/$name" >/dev/null 2>"$folder/$name.err"; then
         fail "$(tail -n 3 "$folder/$name.err")"
         continue
