@@ -42,11 +42,11 @@ int nj_cli_bench(int argc, char **argv)
     int n_words = 0;
     struct nj_error err = {0};
     struct nj_bench_options options = {0};
-    const struct nj_flag flags[] = {{"--cpu-level", NJ_FLAG_TEXT, &options.cpu_level, 0},
-                                    {"--quick", NJ_FLAG_SWITCH, &options.is_quick, 0},
-                                    {"--json", NJ_FLAG_SWITCH, &options.wants_json, 0},
-                                    {"--help", NJ_FLAG_SWITCH, &help, 0},
-                                    {"-h", NJ_FLAG_SWITCH, &help, 0}};
+    const struct nj_flag flags[] = {{"--cpu-level", &options.cpu_level, NJ_FLAG_TEXT, 0},
+                                    {"--quick", &options.is_quick, NJ_FLAG_SWITCH, 0},
+                                    {"--json", &options.wants_json, NJ_FLAG_SWITCH, 0},
+                                    {"--help", &help, NJ_FLAG_SWITCH, 0},
+                                    {"-h", &help, NJ_FLAG_SWITCH, 0}};
     enum nj_status status =
         nj_flags_parse(argc, argv, flags, sizeof flags / sizeof flags[0], &n_words, &err);
     if (status != NJ_OK) {

@@ -46,9 +46,9 @@ int nj_cli_describe(int argc, char **argv)
     bool as_json = nj_flags_mention(argc, argv, "--json"); /* also for mistakes in flags */
     int n_files = 0;
     struct nj_error err = {0};
-    const struct nj_flag flags[] = {{"--help", NJ_FLAG_SWITCH, &help, 0},
-                                    {"-h", NJ_FLAG_SWITCH, &help, 0},
-                                    {"--json", NJ_FLAG_SWITCH, &as_json, 0}};
+    const struct nj_flag flags[] = {{"--help", &help, NJ_FLAG_SWITCH, 0},
+                                    {"-h", &help, NJ_FLAG_SWITCH, 0},
+                                    {"--json", &as_json, NJ_FLAG_SWITCH, 0}};
     enum nj_status status =
         nj_flags_parse(argc, argv, flags, sizeof flags / sizeof flags[0], &n_files, &err);
     if (status == NJ_OK && n_files != 1 && !help) {

@@ -17,8 +17,8 @@ enum nj_flag_kind {
 
 struct nj_flag {
     const char *name; /* with its dashes */
+    void *value;      /* of the kind's type; untouched when the flag is absent */
     enum nj_flag_kind kind;
-    void *value;   /* of the kind's type; untouched when the flag is absent */
     uint32_t most; /* of counts and numbers; 0: no limit */
 };
 

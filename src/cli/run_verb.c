@@ -132,18 +132,18 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
 {
     struct nj_run_options *options = &arguments->options;
     const struct nj_flag flags[] = {
-        {"--help", NJ_FLAG_SWITCH, &arguments->help, 0},
-        {"-h", NJ_FLAG_SWITCH, &arguments->help, 0},
-        {"--model", NJ_FLAG_TEXT, &options->model_path, 0},
-        {"--out", NJ_FLAG_TEXT, &options->output_directory, 0},
-        {"--json", NJ_FLAG_SWITCH, &arguments->as_json, 0},
-        {"--restart", NJ_FLAG_SWITCH, &arguments->restart, 0},
-        {"--fresh", NJ_FLAG_SWITCH, &arguments->fresh, 0},
-        {"--threads", NJ_FLAG_COUNT, &options->n_threads, 1024},
-        {"--batch", NJ_FLAG_COUNT, &options->batch, 0},
-        {"--prefill-chunk", NJ_FLAG_COUNT, &options->prefill_chunk, 0},
-        {"--cpu-level", NJ_FLAG_TEXT, &options->cpu_level, 0},
-        {"--latent-norm-eps", NJ_FLAG_NUMBER, &options->latent_norm_eps, 1},
+        {"--help", &arguments->help, NJ_FLAG_SWITCH, 0},
+        {"-h", &arguments->help, NJ_FLAG_SWITCH, 0},
+        {"--model", &options->model_path, NJ_FLAG_TEXT, 0},
+        {"--out", &options->output_directory, NJ_FLAG_TEXT, 0},
+        {"--json", &arguments->as_json, NJ_FLAG_SWITCH, 0},
+        {"--restart", &arguments->restart, NJ_FLAG_SWITCH, 0},
+        {"--fresh", &arguments->fresh, NJ_FLAG_SWITCH, 0},
+        {"--threads", &options->n_threads, NJ_FLAG_COUNT, 1024},
+        {"--batch", &options->batch, NJ_FLAG_COUNT, 0},
+        {"--prefill-chunk", &options->prefill_chunk, NJ_FLAG_COUNT, 0},
+        {"--cpu-level", &options->cpu_level, NJ_FLAG_TEXT, 0},
+        {"--latent-norm-eps", &options->latent_norm_eps, NJ_FLAG_NUMBER, 1},
     };
     int n_files = 0;
     enum nj_status status =

@@ -150,10 +150,10 @@ int nj_cli_validate(int argc, char **argv)
     const char *model_path = NULL;
     int n_files = 0;
     struct nj_error err = {0};
-    const struct nj_flag flags[] = {{"--help", NJ_FLAG_SWITCH, &help, 0},
-                                    {"-h", NJ_FLAG_SWITCH, &help, 0},
-                                    {"--model", NJ_FLAG_TEXT, &model_path, 0},
-                                    {"--json", NJ_FLAG_SWITCH, &as_json, 0}};
+    const struct nj_flag flags[] = {{"--help", &help, NJ_FLAG_SWITCH, 0},
+                                    {"-h", &help, NJ_FLAG_SWITCH, 0},
+                                    {"--model", &model_path, NJ_FLAG_TEXT, 0},
+                                    {"--json", &as_json, NJ_FLAG_SWITCH, 0}};
     enum nj_status status =
         nj_flags_parse(argc, argv, flags, sizeof flags / sizeof flags[0], &n_files, &err);
     if (status == NJ_OK && n_files == 0 && !help) {

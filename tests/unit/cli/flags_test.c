@@ -16,10 +16,10 @@ static enum nj_status parse(const char *const *given, struct values *values, cha
 {
     static char copies[8][64];
     int argc = 0;
-    const struct nj_flag flags[] = {{"--fresh", NJ_FLAG_SWITCH, &values->fresh, 0},
-                                    {"--out", NJ_FLAG_TEXT, &values->out, 0},
-                                    {"--threads", NJ_FLAG_COUNT, &values->threads, 1024},
-                                    {"--eps", NJ_FLAG_NUMBER, &values->eps, 1}};
+    const struct nj_flag flags[] = {{"--fresh", &values->fresh, NJ_FLAG_SWITCH, 0},
+                                    {"--out", &values->out, NJ_FLAG_TEXT, 0},
+                                    {"--threads", &values->threads, NJ_FLAG_COUNT, 1024},
+                                    {"--eps", &values->eps, NJ_FLAG_NUMBER, 1}};
     memset(values, 0, sizeof *values);
     for (; given[argc] != NULL; argc++) {
         (void)strncpy(copies[argc], given[argc], sizeof copies[0] - 1);
