@@ -108,6 +108,7 @@ static void bench_deinit(struct bench *bench)
     free(bench->x);
     free(bench->y);
     free(bench->scratch);
+    *bench = (struct bench){0};
 }
 
 static enum nj_status bench_init(struct bench *bench, const struct nj_kernels *kernels,
@@ -126,8 +127,9 @@ static enum nj_status bench_init(struct bench *bench, const struct nj_kernels *k
     if (bench->pool == NULL || bench->scales == NULL || bench->x == NULL || bench->y == NULL ||
         bench->scratch == NULL) {
         bench_deinit(bench);
-        return nj_fail(err, NJ_E_MEMORY, "bench: no memory for %llu bytes of weights",
-                       (unsigned long long)plan->pool_bytes);
+        (void)nj_fail(err, NJ_E_MEMORY, "bench: no memory for %llu bytes of weights",
+                      (unsigned long long)plan->pool_bytes);
+        return NJ_E_MEMORY;
     }
     fill_pool(bench->pool, plan->pool_bytes);
     fill_pool((uint8_t *)bench->x, x_bytes);
