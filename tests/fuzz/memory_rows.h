@@ -57,12 +57,21 @@ static inline ssize_t memory_read_at(void *context, int fd, void *data, size_t l
     return (ssize_t)length;
 }
 
+static inline int memory_status(void *context, int fd, struct stat *status)
+{
+    (void)fd;
+    const struct memory_file *file = context;
+    *status = (struct stat){.st_mode = S_IFREG, .st_size = (off_t)file->length_bytes};
+    return 0;
+}
+
 static inline struct nj_file_system memory_file_system(struct memory_file *file)
 {
     return (struct nj_file_system){.context = file,
                                    .open_at = memory_open_at,
                                    .close = memory_close,
-                                   .read_at = memory_read_at};
+                                   .read_at = memory_read_at,
+                                   .status = memory_status};
 }
 
 static inline void check_text(struct nj_text text)
