@@ -17,6 +17,7 @@ struct nj_state {
     const struct nj_dims *dims;
     struct nj_byte_budget *budget;
     uint32_t length;
+    uint32_t next_length; /* that was reserved for last */
     bool is_broken;
     float *recurrent; /* all KDA layers, one after another */
     struct page **pages;
@@ -36,7 +37,7 @@ static uint64_t history_values_of_layer(const struct nj_dims *dims)
 
 static uint64_t page_values_of_layer(const struct nj_dims *dims)
 {
-    return (uint64_t)NJ_PAGE_POSITIONS * (dims->kv_rank + dims->n_rope);
+    return (uint64_t)NJ_PAGE_POSITIONS * nj_state_position_values(dims);
 }
 
 /* Layers below `layer` that have this mixer: its place among them. */
@@ -49,10 +50,20 @@ static uint32_t ordinal(const struct nj_dims *dims, uint32_t layer, enum nj_mixe
     return n;
 }
 
+uint32_t nj_state_position_values(const struct nj_dims *dims)
+{
+    return dims->kv_rank + dims->n_rope;
+}
+
+uint64_t nj_state_layer_values(const struct nj_dims *dims)
+{
+    return recurrent_values_of_layer(dims) + history_values_of_layer(dims);
+}
+
 uint64_t nj_state_recurrent_bytes(const struct nj_dims *dims)
 {
-    uint64_t values = recurrent_values_of_layer(dims) + history_values_of_layer(dims);
-    return ordinal(dims, dims->n_layers, NJ_MIXER_DELTA) * values * sizeof(float);
+    return ordinal(dims, dims->n_layers, NJ_MIXER_DELTA) * nj_state_layer_values(dims) *
+           sizeof(float);
 }
 
 uint64_t nj_state_page_bytes(const struct nj_dims *dims)
@@ -151,6 +162,11 @@ uint32_t nj_state_length(const struct nj_state *state)
     return state->length;
 }
 
+uint32_t nj_state_next_length(const struct nj_state *state)
+{
+    return state->is_broken ? state->next_length : state->length;
+}
+
 bool nj_state_is_broken(const struct nj_state *state)
 {
     return state->is_broken;
@@ -201,6 +217,7 @@ enum nj_status nj_state_reserve(struct nj_state *state, uint32_t n_positions,
             return status;
         }
     }
+    state->next_length = (uint32_t)wanted;
     return NJ_OK;
 }
 
@@ -258,7 +275,7 @@ float *nj_state_recurrent(struct nj_state *state, uint32_t layer, uint64_t *n_va
         *n_values = 0;
         return NULL;
     }
-    *n_values = recurrent_values_of_layer(dims) + history_values_of_layer(dims);
+    *n_values = nj_state_layer_values(dims);
     return state->recurrent + ordinal(dims, layer, NJ_MIXER_DELTA) * *n_values;
 }
 
@@ -275,6 +292,52 @@ float *nj_state_page(struct nj_state *state, uint32_t layer, uint32_t page)
     assert(dims->mixers[layer] == NJ_MIXER_LATENT && page < state->n_pages);
     return state->pages[page]->values +
            ordinal(dims, layer, NJ_MIXER_LATENT) * page_values_of_layer(dims);
+}
+
+/* A run of positions that lie in one page. */
+struct page_run {
+    float *values;
+    uint32_t n_positions;
+};
+
+static struct page_run run_at(const struct nj_state *state, uint32_t layer, uint32_t position,
+                              uint32_t n_wanted)
+{
+    const struct nj_dims *dims = state->dims;
+    uint32_t page = position / NJ_PAGE_POSITIONS;
+    uint32_t within = position % NJ_PAGE_POSITIONS;
+    uint32_t n_left = NJ_PAGE_POSITIONS - within;
+    assert(dims->mixers[layer] == NJ_MIXER_LATENT && page < state->n_pages);
+    return (struct page_run){.values = state->pages[page]->values +
+                                       ordinal(dims, layer, NJ_MIXER_LATENT) *
+                                           page_values_of_layer(dims) +
+                                       (size_t)within * nj_state_position_values(dims),
+                             .n_positions = n_wanted < n_left ? n_wanted : n_left};
+}
+
+void nj_state_get_positions(const struct nj_state *state, uint32_t layer, uint32_t first,
+                            uint32_t n_positions, float *values)
+{
+    size_t n_values = nj_state_position_values(state->dims);
+    for (uint32_t done = 0; done < n_positions;) {
+        struct page_run run = run_at(state, layer, first + done, n_positions - done);
+        memcpy(values + done * n_values, run.values,
+               run.n_positions * n_values * sizeof *values);
+        done += run.n_positions;
+    }
+}
+
+void nj_state_set_positions(struct nj_state *state, uint32_t layer, uint32_t first,
+                            uint32_t n_positions, const float *values)
+{
+    size_t n_values = nj_state_position_values(state->dims);
+    for (uint32_t done = 0; done < n_positions;) {
+        struct page_run run = run_at(state, layer, first + done, n_positions - done);
+        assert(state->pages[(first + done) / NJ_PAGE_POSITIONS]->n_owners == 1);
+        memcpy(run.values, values + done * n_values,
+               run.n_positions * n_values * sizeof *values);
+        done += run.n_positions;
+    }
 }
 
 void nj_state_mark_broken(struct nj_state *state)

@@ -57,7 +57,26 @@ float *nj_state_conv_history(struct nj_state *state, uint32_t layer);
 /* Page `page` of an MLA layer: (64, kv_rank + n_rope). */
 float *nj_state_page(struct nj_state *state, uint32_t layer, uint32_t page);
 
-/* For the sweep only. */
+/* --- taking a state away and bringing it back, layer by layer (src/snapshot) --- */
+
+/* Values of one position of an MLA layer: kv_rank + n_rope. */
+uint32_t nj_state_position_values(const struct nj_dims *dims);
+/* Values of the recurrent part of a KDA layer, convolution history included. */
+uint64_t nj_state_layer_values(const struct nj_dims *dims);
+
+/* The length once the sweep that is running has ended; outside one, the length. */
+uint32_t nj_state_next_length(const struct nj_state *state);
+
+/* Positions [first, first + n_positions) of an MLA layer, to or from (n_positions, kv_rank +
+ * n_rope). Pages must cover them; a layer that is final in this sweep has its new positions
+ * too. Only positions of pages that no fork shares may be set. */
+void nj_state_get_positions(const struct nj_state *state, uint32_t layer, uint32_t first,
+                            uint32_t n_positions, float *values);
+void nj_state_set_positions(struct nj_state *state, uint32_t layer, uint32_t first,
+                            uint32_t n_positions, const float *values);
+
+/* For the sweep, and for whoever fills an empty state: reserve, mark broken, fill every layer,
+ * advance. */
 void nj_state_mark_broken(struct nj_state *state);
 void nj_state_advance(struct nj_state *state, uint32_t n_positions); /* clears broken */
 

@@ -192,8 +192,62 @@ static void a_state_that_cannot_be_paid_is_refused(void)
     nj_byte_budget_deinit(&budget);
 }
 
+static void positions_come_back_as_they_were_taken_across_pages(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *from = NULL;
+    struct nj_state *to = NULL;
+    struct nj_error error;
+    float values[100 * 7];
+    float found[100 * 7];
+    REQUIRE_OK(nj_state_create(&dims, NULL, &from, &error), &error);
+    REQUIRE_OK(nj_state_create(&dims, NULL, &to, &error), &error);
+    REQUIRE_OK(nj_state_reserve(from, 130, &error), &error);
+    REQUIRE_OK(nj_state_reserve(to, 130, &error), &error);
+    for (size_t i = 0; i < 100 * 7; i++) {
+        values[i] = (float)i;
+    }
+
+    nj_state_set_positions(from, 2, 30, 100, values);
+    CHECK(nj_state_page(from, 2, 1)[0] == values[34 * 7]);
+    CHECK(nj_state_page(from, 0, 1)[0] == 0.0F);
+    nj_state_get_positions(from, 2, 30, 100, found);
+    CHECK_BYTES(found, values, sizeof values);
+    nj_state_set_positions(to, 2, 30, 100, found);
+    CHECK_BYTES(nj_state_page(to, 2, 0), nj_state_page(from, 2, 0), 64 * 7 * 4);
+    CHECK_BYTES(nj_state_page(to, 2, 2), nj_state_page(from, 2, 2), 64 * 7 * 4);
+
+    nj_state_destroy(from);
+    nj_state_destroy(to);
+}
+
+/* What is taken away in the middle of a sweep is the state that its end will have. */
+static void the_next_length_is_what_a_running_sweep_reserved(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_error error;
+    REQUIRE_OK(nj_state_create(&dims, NULL, &state, &error), &error);
+
+    REQUIRE_OK(nj_state_reserve(state, 5, &error), &error);
+    CHECK_EQ(nj_state_next_length(state), 0);
+    nj_state_mark_broken(state);
+    CHECK_EQ(nj_state_next_length(state), 5);
+    nj_state_advance(state, 5);
+    CHECK_EQ(nj_state_next_length(state), 5);
+    REQUIRE_OK(nj_state_reserve(state, 2, &error), &error);
+    nj_state_mark_broken(state);
+    CHECK_EQ(nj_state_next_length(state), 7);
+    nj_state_reset(state);
+    CHECK_EQ(nj_state_next_length(state), 0);
+
+    nj_state_destroy(state);
+}
+
 int main(void)
 {
+    RUN(positions_come_back_as_they_were_taken_across_pages);
+    RUN(the_next_length_is_what_a_running_sweep_reserved);
     RUN(sizes_follow_from_the_dims);
     RUN(only_delta_layers_have_a_recurrent_part);
     RUN(pages_are_paid_as_positions_are_reserved);
