@@ -12,25 +12,10 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/log.h"
 #include "base/status.h"
-#include "job/diagnostics.h"
 #include "job/spec.h"
 #include "nightjar/run.h"
-#include "runner/folder_host.h"
-
-/* The world, as arguments. */
-struct nj_run_environment {
-    const struct nj_file_system *fs;
-    struct nj_clock clock;
-    uint64_t entropy;         /* for the salts of new logs, and a job_seed if none is given */
-    const struct nj_log *log; /* NULL: nobody listens */
-    const struct nj_run_observer *observer; /* NULL: nobody watches */
-    /* Gets a complaint for each item that cannot be run; NULL: the first is in the error. */
-    struct nj_diagnostics *complaints;
-};
+#include "runner/environment.h"
 
 /* `job_file` is the content that `spec` was read from. Statuses as nj_run_file. */
 enum nj_status nj_run_job(const struct nj_run_environment *environment,

@@ -1,0 +1,32 @@
+/* The derived files of a run as one thing: what people get, and the manifest that says what
+ * made it. Written when every item is done, mended when somebody lost or changed one, and
+ * removed when they belong to another job.
+ *
+ * Threads: one owner.
+ */
+#ifndef NJ_RUNNER_DERIVED_H
+#define NJ_RUNNER_DERIVED_H
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "runner/manifest.h"
+
+/* Borrowed; `manifest.results` is filled in here. */
+struct nj_derived {
+    const struct nj_file_system *fs;
+    int directory_fd;
+    const struct nj_log *log;
+    struct nj_manifest manifest;
+};
+
+enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err);
+
+/* Writes again, and says so, what is not what the logs say. */
+enum nj_status nj_derived_mend(struct nj_derived *derived, struct nj_error *err);
+
+/* While a job is not finished, nothing in its folder may look like the results of another one
+ * that was there before. */
+enum nj_status nj_derived_remove_stale(struct nj_derived *derived, struct nj_error *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* The model of a run as it computes: opened with this run's options, which change time and
+ * memory and no bit, and the generator over it.
+ *
+ * Threads: the engine thread.
+ */
+#ifndef NJ_RUNNER_ENGINE_H
+#define NJ_RUNNER_ENGINE_H
+
+#include <stdint.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "generate/generator.h"
+#include "job/spec.h"
+#include "model/model.h"
+#include "nightjar/run.h"
+#include "runner/subject.h"
+
+/* Zeroed is closed. */
+struct nj_run_engine {
+    struct nj_model *model;
+    struct nj_generator *generator;
+    uint32_t batch; /* items that run at once */
+};
+
+/* `n_open` items (at least 1) have no result yet: a batch is never wider. NJ_E_STATE the model
+ * changed since `subject` was read; else as nj_model_open and nj_generator_create. Close it
+ * also after a failure. */
+enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_file_system *fs,
+                                  const struct nj_run_subject *subject,
+                                  const struct nj_job_resources *resources,
+                                  const struct nj_run_options *options, uint64_t n_open,
+                                  struct nj_error *err);
+void nj_run_engine_close(struct nj_run_engine *engine);
+
+#endif

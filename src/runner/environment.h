@@ -1,0 +1,23 @@
+/* The world, as arguments of a run: nothing of it is reached otherwise. */
+#ifndef NJ_RUNNER_ENVIRONMENT_H
+#define NJ_RUNNER_ENVIRONMENT_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "job/diagnostics.h"
+#include "runner/folder_host.h"
+
+struct nj_run_environment {
+    const struct nj_file_system *fs;
+    struct nj_clock clock;
+    uint64_t entropy;         /* for the salts of new logs, and a job_seed if none is given */
+    const struct nj_log *log; /* NULL: nobody listens */
+    const struct nj_run_observer *observer; /* NULL: nobody watches */
+    /* Gets a complaint for each item that cannot be run; NULL: the first is in the error. */
+    struct nj_diagnostics *complaints;
+};
+
+#endif

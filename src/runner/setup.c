@@ -1,0 +1,245 @@
+#include "runner/setup.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "runner/paths.h"
+#include "runner/survey.h"
+
+/* What its logs say; nothing is changed. */
+static enum nj_status look_at_logs(struct nj_run_setup *setup, struct nj_error *err)
+{
+    struct nj_run_logs_place place = {.fs = setup->environment->fs,
+                                      .directory_fd = setup->folder.directory_fd,
+                                      .model = setup->subject.info.fingerprint,
+                                      .n_vocabulary = setup->subject.info.dims.n_vocabulary,
+                                      .entropy = setup->environment->entropy,
+                                      .log = setup->environment->log};
+    return nj_run_logs_look(&setup->logs, &place, &setup->history, err);
+}
+
+/* A folder that is there already. --fresh does not care what is in it. */
+static enum nj_status open_earlier(struct nj_run_setup *setup, struct nj_error *err)
+{
+    const struct nj_file_system *fs = setup->environment->fs;
+    char *path = setup->report->output_directory;
+    enum nj_status status =
+        nj_path_of_output(setup->spec, setup->options->output_directory, path,
+                          sizeof setup->report->output_directory, err);
+    if (status != NJ_OK || setup->options->mode == NJ_RUN_FRESH ||
+        !nj_run_folder_exists(fs, path)) {
+        return status;
+    }
+    status = nj_run_folder_open(&setup->folder, fs, path, err);
+    return status == NJ_OK ? look_at_logs(setup, err) : status;
+}
+
+/* A new folder, made only when the whole job has been found good and its model is open. Only
+ * --fresh moves away what is in its place. */
+static enum nj_status open_new(struct nj_run_setup *setup, struct nj_error *err)
+{
+    bool is_empty = true;
+    enum nj_status status = nj_run_folder_open(&setup->folder, setup->environment->fs,
+                                               setup->report->output_directory, err);
+    if (status == NJ_OK && setup->options->mode == NJ_RUN_FRESH) {
+        status = nj_run_folder_is_empty(&setup->folder, &is_empty, err);
+    }
+    if (status == NJ_OK && !is_empty) {
+        status = nj_run_folder_move_aside(&setup->folder, setup->environment->log, err);
+    }
+    return status == NJ_OK ? look_at_logs(setup, err) : status;
+}
+
+static enum nj_status digest_rows(struct nj_run_setup *setup, struct nj_error *err)
+{
+    const char *path = setup->spec->rows.path;
+    return path == NULL ? NJ_OK
+                        : nj_file_digest(setup->environment->fs, AT_FDCWD, path,
+                                         &setup->identity.rows, err);
+}
+
+/* The job's own seed, else the one that an earlier run drew, else one drawn now. */
+static uint64_t job_seed(const struct nj_run_setup *setup)
+{
+    if (setup->spec->has_job_seed) {
+        return setup->spec->job_seed;
+    }
+    if (setup->history.has_seed) {
+        return setup->history.seed;
+    }
+    return setup->environment->entropy >> 11; /* 53 bits: every reader of JSON keeps them */
+}
+
+/* A seed is drawn once. With results there and no log that says what they were drawn with, a
+ * new one would replace finished texts by others without a word. */
+static enum nj_status check_seed(const struct nj_run_setup *setup, struct nj_error *err)
+{
+    bool is_lost = setup->history.n_item_records > 0 && !setup->history.has_identity;
+    if (!is_lost || !setup->identity.uses_job_seed || setup->spec->has_job_seed ||
+        setup->options->mode == NJ_RUN_RESTART) {
+        return NJ_OK;
+    }
+    const char *path = setup->report->output_directory;
+    return nj_fail(
+        err, NJ_E_STATE,
+        "%s: journal.log is lost or damaged, and with it the job_seed that the %llu "
+        "records in results.log and tokens.log were drawn with. Put journal.log back "
+        "(damaged bytes are in journal.log.bad-*), or give that `job_seed` in the job "
+        "file; --restart and --fresh do everything anew, with other texts",
+        path, (unsigned long long)setup->history.n_item_records);
+}
+
+/* Looks at every item and says what this run is. */
+static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items_before,
+                             struct nj_error *err)
+{
+    struct nj_survey survey;
+    struct nj_run_identity *identity = &setup->identity;
+    setup->source = (struct nj_item_source){
+        .spec = setup->spec, .fs = setup->environment->fs, .job_seed = job_seed(setup)};
+    const struct nj_survey_options options = {
+        .setting = &setup->subject.setting,
+        .fs = setup->environment->fs,
+        .job_seed = setup->source.job_seed,
+        .n_before = setup->history.has_identity ? setup->history.identity.n_items : 0,
+        .complaints = setup->environment->complaints};
+    enum nj_status status = nj_survey_run(&options, &setup->ledger, &survey, err);
+    if (status == NJ_OK) {
+        status = nj_digest_of(setup->job_file, &identity->spec, err);
+    }
+    if (status == NJ_OK) {
+        status = digest_rows(setup, err);
+    }
+    if (status != NJ_OK) {
+        return status;
+    }
+    identity->model = setup->subject.info.fingerprint;
+    identity->numerics_version = NJ_NUMERICS_VERSION;
+    identity->latent_norm_eps = setup->subject.setting.latent_norm_eps;
+    identity->uses_job_seed = survey.uses_job_seed;
+    identity->job_seed = survey.uses_job_seed ? setup->source.job_seed : 0;
+    identity->n_items = survey.n_items;
+    identity->items = survey.items;
+    *items_before = survey.items_before;
+    setup->report->n_items = survey.n_items;
+    return NJ_OK;
+}
+
+/* The copy of the job file; written anew also when somebody changed it. */
+static enum nj_status write_spec(struct nj_run_setup *setup, struct nj_error *err)
+{
+    const struct nj_file_system *fs = setup->environment->fs;
+    struct nj_digest found;
+    enum nj_status status =
+        nj_file_digest(fs, setup->folder.directory_fd, "spec.yaml", &found, NULL);
+    if (status == NJ_OK &&
+        memcmp(found.bytes, setup->identity.spec.bytes, sizeof found.bytes) == 0) {
+        return NJ_OK;
+    }
+    return nj_file_replace(fs, setup->folder.directory_fd, "spec.yaml", setup->job_file, err);
+}
+
+/* Writes down what this run is, where the folder does not say so already. */
+static enum nj_status write_identity(struct nj_run_setup *setup, struct nj_error *err)
+{
+    struct nj_history *history = &setup->history;
+    if (!history->has_identity ||
+        !nj_run_identity_equal(&history->identity, &setup->identity)) {
+        setup->identity.generation = history->identity.generation + 1;
+        history->has_identity = true;
+        history->identity = setup->identity;
+        history->n_marked = 0; /* marks were about the items of the job before */
+        history->is_finished = false;
+    }
+    enum nj_status status = write_spec(setup, err);
+    return status == NJ_OK ? nj_run_logs_identify(&setup->logs, history, err) : status;
+}
+
+bool nj_run_setup_is_all_done(const struct nj_run_setup *setup)
+{
+    return setup->ledger.n_ok + setup->ledger.n_failed == setup->ledger.n_items;
+}
+
+static enum nj_status open_engine(struct nj_run_setup *setup, struct nj_error *err)
+{
+    uint64_t n_open = setup->ledger.n_items - setup->report->n_items_kept;
+    return nj_run_engine_open(&setup->engine, setup->environment->fs, &setup->subject,
+                              &setup->spec->resources, setup->options, n_open, err);
+}
+
+/* Everything that can be refused is refused here, before anything is written: the job, the
+ * folder that is there, the model with this run's options. */
+static enum nj_status examine(struct nj_run_setup *setup, struct nj_error *err)
+{
+    struct nj_digest items_before;
+    const char *path = setup->report->output_directory;
+    enum nj_status status = survey(setup, &items_before, err);
+    if (status == NJ_OK) {
+        status = check_seed(setup, err);
+    }
+    if (status == NJ_OK && setup->options->mode != NJ_RUN_RESTART &&
+        setup->history.has_identity) {
+        status = nj_run_identity_check(&setup->history.identity, &setup->identity,
+                                       &items_before, path, err);
+    }
+    if (status == NJ_OK && setup->folder.is_open) {
+        status = nj_run_logs_read(&setup->logs, &setup->ledger, err);
+    }
+    setup->report->n_items_kept = setup->ledger.n_ok + setup->ledger.n_failed;
+    return status == NJ_OK && !nj_run_setup_is_all_done(setup) ? open_engine(setup, err)
+                                                               : status;
+}
+
+/* Finds or makes the folder. One that was made by somebody else while this job was looked at is
+ * an earlier run like any other, and everything is looked at again. */
+static enum nj_status find_folder(struct nj_run_setup *setup, struct nj_error *err)
+{
+    enum nj_status status = open_earlier(setup, err);
+    if (status == NJ_OK) {
+        status = examine(setup, err);
+    }
+    if (status != NJ_OK || setup->folder.is_open) {
+        return status;
+    }
+    status = open_new(setup, err);
+    if (status == NJ_OK && (setup->history.has_identity || setup->history.n_item_records > 0)) {
+        nj_run_engine_close(&setup->engine);
+        nj_ledger_deinit(&setup->ledger);
+        status = examine(setup, err);
+    }
+    return status;
+}
+
+/* Makes the folder ours, with what earlier runs left in it. */
+static enum nj_status take_up(struct nj_run_setup *setup, struct nj_error *err)
+{
+    enum nj_status status = find_folder(setup, err);
+    if (status == NJ_OK) {
+        status = nj_run_logs_open(&setup->logs, err);
+    }
+    if (status == NJ_OK) {
+        status = write_identity(setup, err);
+    }
+    return status == NJ_OK
+               ? nj_run_logs_adopt(&setup->logs, &setup->ledger, &setup->history, err)
+               : status;
+}
+
+enum nj_status nj_run_setup_make(struct nj_run_setup *setup, struct nj_error *err)
+{
+    enum nj_status status = nj_run_subject_open(&setup->subject, setup->environment->fs,
+                                                setup->spec, setup->options, err);
+    return status == NJ_OK ? take_up(setup, err) : status;
+}
+
+void nj_run_setup_deinit(struct nj_run_setup *setup)
+{
+    nj_item_source_deinit(&setup->source);
+    nj_run_engine_close(&setup->engine);
+    nj_run_subject_close(&setup->subject);
+    nj_run_logs_close(&setup->logs);
+    nj_ledger_deinit(&setup->ledger);
+    nj_history_deinit(&setup->history);
+    nj_run_folder_close(&setup->folder);
+}
