@@ -11,12 +11,18 @@
 struct nj_stream_body {
     void *state;
     void (*close)(void *state); /* releases the state; nothing is pinned any more */
+    uint32_t n_pinnable;        /* groups at once */
     void (*want)(void *state, const uint32_t *records, uint32_t n_records);
+    void (*forget)(void *state);
     enum nj_status (*pin)(void *state, uint32_t record, struct nj_pinned *pinned,
                           struct nj_error *err);
     void (*unpin)(void *state, uint32_t record);
-    uint64_t (*read_bytes)(const void *state);
+    void (*report)(const void *state, struct nj_stream_report *report);
 };
+
+/* The bytes of everything in memory; NJ_E_BUDGET when the sum overflows. */
+enum nj_status nj_stream_memory_measure(const struct nj_stream_options *options,
+                                        uint64_t *bytes, struct nj_error *err);
 
 /* Everything is read into one block of memory when the stream is opened (memory.c). On success
  * the caller owns `*body`. */

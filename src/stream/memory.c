@@ -20,6 +20,7 @@ struct memory {
     uint64_t block_bytes;
     uint64_t *places; /* (n_records) offset of each record in the block */
     uint64_t read_bytes;
+    uint64_t n_reads;
 };
 
 /* --- the order of reading --- */
@@ -56,24 +57,60 @@ static struct planned_read *plan_reads(const struct nj_stream_options *options)
     return reads;
 }
 
+static enum nj_status fail_too_large(struct nj_error *err)
+{
+    return nj_fail(err, NJ_E_BUDGET, "hold the weights in memory: sizes overflow");
+}
+
+/* Finds the place of the next record behind `*end_bytes`, which moves to the record's end. */
+static enum nj_status place_next(uint64_t length_bytes, uint64_t *end_bytes, uint64_t *place,
+                                 struct nj_error *err)
+{
+    if (!nj_round_up_u64(*end_bytes, RECORD_ALIGNMENT_BYTES, place) ||
+        !nj_add_u64(*place, length_bytes, end_bytes)) {
+        return fail_too_large(err);
+    }
+    return NJ_OK;
+}
+
+static enum nj_status block_length(uint64_t end_bytes, uint64_t *block_bytes,
+                                   struct nj_error *err)
+{
+    if (!nj_round_up_u64(end_bytes, PAGE_BYTES, block_bytes) || *block_bytes > SIZE_MAX) {
+        return fail_too_large(err);
+    }
+    return NJ_OK;
+}
+
 /* Gives each record its place in the block and the block its length. */
 static enum nj_status lay_out(struct memory *memory, const struct planned_read *reads,
                               uint32_t n_records, struct nj_error *err)
 {
     uint64_t end_bytes = 0;
     for (uint32_t i = 0; i < n_records; i++) {
-        uint64_t place = 0;
-        if (!nj_round_up_u64(end_bytes, RECORD_ALIGNMENT_BYTES, &place) ||
-            !nj_add_u64(place, reads[i].extent.length_bytes, &end_bytes)) {
-            return nj_fail(err, NJ_E_BUDGET, "hold the weights in memory: sizes overflow");
+        enum nj_status status = place_next(reads[i].extent.length_bytes, &end_bytes,
+                                           &memory->places[reads[i].record], err);
+        if (status != NJ_OK) {
+            return status;
         }
-        memory->places[reads[i].record] = place;
     }
-    if (!nj_round_up_u64(end_bytes, PAGE_BYTES, &memory->block_bytes) ||
-        memory->block_bytes > SIZE_MAX) {
-        return nj_fail(err, NJ_E_BUDGET, "hold the weights in memory: sizes overflow");
+    return block_length(end_bytes, &memory->block_bytes, err);
+}
+
+/* The order of the records does not matter for the sum: each begins lined up. */
+enum nj_status nj_stream_memory_measure(const struct nj_stream_options *options,
+                                        uint64_t *bytes, struct nj_error *err)
+{
+    uint64_t end_bytes = 0;
+    uint64_t place = 0;
+    for (uint32_t i = 0; i < options->n_records; i++) {
+        enum nj_status status =
+            place_next(options->extents[i].length_bytes, &end_bytes, &place, err);
+        if (status != NJ_OK) {
+            return status;
+        }
     }
-    return NJ_OK;
+    return block_length(end_bytes, bytes, err);
 }
 
 /* --- memory --- */
@@ -153,19 +190,25 @@ static enum nj_status open_file(const struct nj_file_system *fs,
     return NJ_OK;
 }
 
-static enum nj_status read_record(struct memory *memory, const struct nj_file_system *fs,
-                                  int fd, const char *path, const struct planned_read *read,
-                                  struct nj_error *err)
+static enum nj_status read_record(struct memory *memory,
+                                  const struct nj_stream_options *options, int fd,
+                                  const struct planned_read *read, struct nj_error *err)
 {
     const struct nj_extent *extent = &read->extent;
+    uint8_t *place = memory->block + memory->places[read->record];
     enum nj_status status =
-        nj_file_read_exactly(fs, fd, memory->block + memory->places[read->record],
-                             (size_t)extent->length_bytes, extent->offset_bytes, path, err);
+        nj_file_read_exactly(options->fs, fd, place, (size_t)extent->length_bytes,
+                             extent->offset_bytes, options->files[extent->file].path, err);
     if (status != NJ_OK) {
         return fail_as_weights(err);
     }
     memory->read_bytes += extent->length_bytes;
-    return NJ_OK;
+    memory->n_reads++;
+    if (options->check == NULL) {
+        return NJ_OK;
+    }
+    return options->check(options->check_context, read->record, place, extent->length_bytes,
+                          err);
 }
 
 /* Reads the records of one file, which are `reads[*next]` and those behind it. */
@@ -174,14 +217,13 @@ static enum nj_status read_file(struct memory *memory, const struct nj_stream_op
                                 struct nj_error *err)
 {
     const struct nj_file_system *fs = options->fs;
-    const char *path = options->files[file].path;
     int fd = -1;
     enum nj_status status = open_file(fs, &options->files[file], &fd, err);
     if (status != NJ_OK) {
         return status;
     }
     while (status == NJ_OK && *next < options->n_records && reads[*next].extent.file == file) {
-        status = read_record(memory, fs, fd, path, &reads[*next], err);
+        status = read_record(memory, options, fd, &reads[*next], err);
         *next += 1;
     }
     (void)fs->close(fs->context, fd); /* nothing was written through it */
@@ -211,6 +253,11 @@ static void memory_want(void *state, const uint32_t *records, uint32_t n_records
     (void)n_records;
 }
 
+static void memory_forget(void *state)
+{
+    (void)state; /* nothing is kept for those who want it */
+}
+
 static enum nj_status memory_pin(void *state, uint32_t record, struct nj_pinned *pinned,
                                  struct nj_error *err)
 {
@@ -228,10 +275,11 @@ static void memory_unpin(void *state, uint32_t record)
     (void)record;
 }
 
-static uint64_t memory_read_bytes(const void *state)
+static void memory_report(const void *state, struct nj_stream_report *report)
 {
     const struct memory *memory = state;
-    return memory->read_bytes;
+    *report = (struct nj_stream_report){
+        .read_bytes = memory->read_bytes, .n_reads = memory->n_reads, .reader = "memory"};
 }
 
 static enum nj_status fill(struct memory *memory, const struct nj_stream_options *options,
@@ -272,10 +320,12 @@ enum nj_status nj_stream_memory_open(const struct nj_stream_options *options,
     *body = (struct nj_stream_body){
         .state = memory,
         .close = memory_close,
+        .n_pinnable = UINT32_MAX,
         .want = memory_want,
+        .forget = memory_forget,
         .pin = memory_pin,
         .unpin = memory_unpin,
-        .read_bytes = memory_read_bytes,
+        .report = memory_report,
     };
     return NJ_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "stream/body.h"
+#include "stream/extents.h"
 
 /* Invariant: n_pinned is the sum of pin_counts. */
 struct nj_stream {
@@ -14,43 +15,16 @@ struct nj_stream {
     uint64_t n_pinned;
 };
 
-/* An extent comes from headers that were checked against the file; one that does not fit was
- * put together wrongly, and reading it would hand out the neighbour's bytes. */
-static enum nj_status check_extent(const struct nj_stream_options *options, uint32_t record,
-                                   struct nj_error *err)
-{
-    const struct nj_extent *extent = &options->extents[record];
-    if (extent->file >= options->n_files) {
-        return nj_fail(err, NJ_E_INTERNAL, "record %" PRIu32 ": file %" PRIu32 " of %" PRIu32,
-                       record, extent->file, options->n_files);
-    }
-    const struct nj_stream_file *file = &options->files[extent->file];
-    if (extent->length_bytes == 0 || extent->length_bytes > NJ_RECORD_LIMIT_BYTES ||
-        extent->offset_bytes > file->length_bytes ||
-        extent->length_bytes > file->length_bytes - extent->offset_bytes) {
-        return nj_fail(err, NJ_E_INTERNAL,
-                       "record %" PRIu32 ": %" PRIu64 " bytes at offset %" PRIu64
-                       " of %s, which has %" PRIu64,
-                       record, extent->length_bytes, extent->offset_bytes, file->path,
-                       file->length_bytes);
-    }
-    return NJ_OK;
-}
-
-static enum nj_status check_extents(const struct nj_stream_options *options,
-                                    struct nj_error *err)
-{
-    enum nj_status status = NJ_OK;
-    for (uint32_t i = 0; i < options->n_records && status == NJ_OK; i++) {
-        status = check_extent(options, i, err);
-    }
-    return status;
-}
-
 enum nj_status nj_stream_open(const struct nj_stream_options *options,
                               struct nj_stream **stream, struct nj_error *err)
 {
-    enum nj_status status = check_extents(options, err);
+    enum nj_status status = nj_extents_check(options, err);
+    if (status == NJ_OK && options->frames_bytes != 0) {
+        status = nj_fail(err, NJ_E_BUDGET,
+                         "stream weights through %" PRIu64
+                         " bytes of frames: this build holds them in memory whole",
+                         options->frames_bytes);
+    }
     if (status != NJ_OK) {
         return status;
     }
@@ -86,9 +60,19 @@ void nj_stream_close(struct nj_stream *stream)
     free(stream);
 }
 
+uint32_t nj_stream_n_pinnable(const struct nj_stream *stream)
+{
+    return stream->body.n_pinnable;
+}
+
 void nj_stream_want(struct nj_stream *stream, const uint32_t *records, uint32_t n_records)
 {
     stream->body.want(stream->body.state, records, n_records);
+}
+
+void nj_stream_forget(struct nj_stream *stream)
+{
+    stream->body.forget(stream->body.state);
 }
 
 enum nj_status nj_stream_pin(struct nj_stream *stream, uint32_t record,
@@ -113,5 +97,12 @@ void nj_stream_unpin(struct nj_stream *stream, uint32_t record)
 
 uint64_t nj_stream_read_bytes(const struct nj_stream *stream)
 {
-    return stream->body.read_bytes(stream->body.state);
+    struct nj_stream_report report;
+    nj_stream_report(stream, &report);
+    return report.read_bytes;
+}
+
+void nj_stream_report(const struct nj_stream *stream, struct nj_stream_report *report)
+{
+    stream->body.report(stream->body.state, report);
 }

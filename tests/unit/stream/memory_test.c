@@ -280,6 +280,65 @@ static void stream_without_records_costs_nothing(void)
     nj_byte_budget_deinit(&budget);
 }
 
+struct seen_records {
+    uint32_t n_seen;
+    uint32_t refused; /* record, or UINT32_MAX */
+};
+
+static enum nj_status look_at_record(void *context, uint32_t record, const uint8_t *bytes,
+                                     uint64_t length_bytes, struct nj_error *err)
+{
+    struct seen_records *seen = context;
+    seen->n_seen++;
+    CHECK_EQ(length_bytes, extents[record].length_bytes);
+    CHECK_EQ(bytes[length_bytes - 1],
+             byte_of(extents[record].file, extents[record].offset_bytes + length_bytes - 1));
+    if (record == seen->refused) {
+        return nj_fail(err, NJ_E_WEIGHTS, "record %u is not to be liked", record);
+    }
+    return NJ_OK;
+}
+
+static void every_record_is_looked_at_as_it_enters(void)
+{
+    struct nj_byte_budget budget;
+    struct nj_stream *stream = NULL;
+    struct nj_error error;
+    struct seen_records seen = {.refused = UINT32_MAX};
+    nj_byte_budget_init(&budget, UINT64_MAX);
+    struct nj_stream_options options = options_with(nj_file_system_real(), &budget);
+    options.check = look_at_record;
+    options.check_context = &seen;
+    REQUIRE_OK(nj_stream_open(&options, &stream, &error), &error);
+    CHECK_EQ(seen.n_seen, N_RECORDS);
+    nj_stream_close(stream);
+
+    seen.refused = 3;
+    check_refused(&options, NJ_E_WEIGHTS, "record 3 is not to be liked");
+    nj_byte_budget_deinit(&budget);
+}
+
+static void report_of_a_stream_in_memory_counts_bytes_and_reads(void)
+{
+    struct nj_byte_budget budget;
+    struct nj_stream *stream = NULL;
+    struct nj_error error;
+    struct nj_stream_report report;
+    nj_byte_budget_init(&budget, UINT64_MAX);
+    struct nj_stream_options options = options_with(nj_file_system_real(), &budget);
+    REQUIRE_OK(nj_stream_open(&options, &stream, &error), &error);
+
+    nj_stream_report(stream, &report);
+
+    CHECK_EQ(report.read_bytes, 3000 + 1 + 4500 + 5000 + 1);
+    CHECK_EQ(report.n_reads, N_RECORDS);
+    CHECK_TEXT(report.reader, "memory");
+    CHECK(report.note == NULL);
+    CHECK_EQ(nj_stream_n_pinnable(stream), UINT32_MAX);
+    nj_stream_close(stream);
+    nj_byte_budget_deinit(&budget);
+}
+
 static void every_failing_allocation_is_reported(void)
 {
     for (unsigned long n = 1;; n++) {
@@ -313,6 +372,8 @@ int main(void)
     RUN(short_reads_are_continued);
     RUN(extents_outside_their_file_are_refused);
     RUN(stream_without_records_costs_nothing);
+    RUN(every_record_is_looked_at_as_it_enters);
+    RUN(report_of_a_stream_in_memory_counts_bytes_and_reads);
     RUN(every_failing_allocation_is_reported);
     return test_result();
 }
