@@ -139,7 +139,7 @@ static void a_time_that_is_left_out_moves_forward_and_opens_once(void)
     struct nj_schedule schedule = {&gap, 1, NJ_EVERY_DAY, zone};
     int64_t start = utc(2027, 3, 28, 1, 15); /* 03:15 in summer time */
     CHECK_EQ(nj_schedule_at(&schedule, utc(2027, 3, 27, 12, 0)).opens_at, start);
-    CHECK_EQ(nj_schedule_at(&schedule, start).closes_at, start + 30 * 60);
+    CHECK_EQ(nj_schedule_at(&schedule, start).closes_at, start + INT64_C(30) * 60);
     CHECK_EQ(nj_schedule_at(&schedule, start).opens_at, utc(2027, 3, 29, 0, 15));
     nj_zone_close(zone);
 }
