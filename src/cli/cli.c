@@ -12,7 +12,7 @@ static const char usage[] =
     "nightjar runs batches of prompts through Kimi K3 and Kimi-Linear models and never loses\n"
     "or repeats work.\n"
     "\n"
-    "  nightjar run FILE.yaml      run a job file; the same command continues a stopped run\n"
+    "  nightjar run FILE           run a job file; the same command continues a stopped run\n"
     "  nightjar validate FILE...   check job files, nothing else\n"
     "  nightjar describe MODEL     what a model directory holds\n"
     "  nightjar bench kernels      how fast the kernels are here\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "job/quantity.h"
 
 static const struct nj_flag *find(const struct nj_flag *flags, size_t n_flags,
                                   struct nj_text name)
@@ -85,6 +86,30 @@ static enum nj_status set_text(const struct nj_flag *flag, const char *text,
     return NJ_OK;
 }
 
+static enum nj_status set_size(const struct nj_flag *flag, const char *text,
+                               struct nj_error *err)
+{
+    uint64_t bytes = 0;
+    if (!nj_size_parse(nj_text_from(text), &bytes) || bytes == 0) {
+        return nj_fail(err, NJ_E_USAGE, "%s %s: a size is wanted, %s", flag->name, text,
+                       nj_size_hint);
+    }
+    *(uint64_t *)flag->value = bytes;
+    return NJ_OK;
+}
+
+static enum nj_status add_to_list(const struct nj_flag *flag, const char *text,
+                                  struct nj_error *err)
+{
+    struct nj_flag_list *list = flag->value;
+    if (list->n_items == NJ_FLAG_LIST_LIMIT) {
+        return nj_fail(err, NJ_E_USAGE, "%s is given more than %d times", flag->name,
+                       NJ_FLAG_LIST_LIMIT);
+    }
+    list->items[list->n_items++] = text;
+    return NJ_OK;
+}
+
 static enum nj_status set(const struct nj_flag *flag, const char *text, struct nj_error *err)
 {
     switch (flag->kind) {
@@ -94,6 +119,10 @@ static enum nj_status set(const struct nj_flag *flag, const char *text, struct n
         return set_count(flag, text, err);
     case NJ_FLAG_NUMBER:
         return set_number(flag, text, err);
+    case NJ_FLAG_SIZE:
+        return set_size(flag, text, err);
+    case NJ_FLAG_LIST:
+        return add_to_list(flag, text, err);
     case NJ_FLAG_SWITCH:
         break;
     }

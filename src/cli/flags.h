@@ -1,4 +1,5 @@
-/* Flags of a verb, from a table: `--name VALUE` or `--name=VALUE`, anywhere among the files. */
+/* Flags of a verb, from a table: `--name VALUE` or `--name=VALUE`, anywhere among the files. Of
+ * a flag that is given twice the last counts, lists excepted. */
 #ifndef NJ_CLI_FLAGS_H
 #define NJ_CLI_FLAGS_H
 
@@ -12,7 +13,17 @@ enum nj_flag_kind {
     NJ_FLAG_SWITCH, /* bool, no value */
     NJ_FLAG_TEXT,   /* const char * */
     NJ_FLAG_COUNT,  /* uint32_t, at least 1 */
-    NJ_FLAG_NUMBER  /* double, above 0 */
+    NJ_FLAG_NUMBER, /* double, above 0 */
+    NJ_FLAG_SIZE,   /* uint64_t, bytes, at least 1; written with a unit */
+    NJ_FLAG_LIST    /* struct nj_flag_list; each time adds a value */
+};
+
+enum { NJ_FLAG_LIST_LIMIT = 256 };
+
+/* In the order in which they were given. */
+struct nj_flag_list {
+    const char *items[NJ_FLAG_LIST_LIMIT];
+    size_t n_items;
 };
 
 struct nj_flag {

@@ -5,22 +5,31 @@
 
 #include "base/file.h"
 #include "job/items.h"
-#include "job/spec_yaml.h"
 
-static enum nj_status read_spec(struct nj_job_file *file, const char *path,
-                                struct nj_error *err)
+/* Mistakes in one job do not hide those of the next; other failures end it at once. */
+static enum nj_status check_items(struct nj_job_file *file, const char *path,
+                                  struct nj_error *err)
 {
-    enum nj_status status = nj_job_spec_read(path, file->content, &file->arena,
-                                             &file->diagnostics, &file->spec, err);
-    if (status == NJ_OK) {
-        status = nj_items_check(file->spec, nj_file_system_real(), &file->diagnostics,
-                                &file->n_items, err);
+    size_t n_jobs = file->jobs.n_items;
+    enum nj_status status = NJ_OK;
+    file->n_items = nj_arena_take_array(&file->arena, n_jobs, sizeof file->n_items[0]);
+    if (file->n_items == NULL) {
+        return nj_arena_fail(&file->arena, path, err);
+    }
+    for (size_t i = 0; i < n_jobs && (status == NJ_OK || status == NJ_E_INPUT); i++) {
+        file->n_items[i] = 0;
+        struct nj_error why = {0};
+        enum nj_status found = nj_items_check(file->jobs.items[i], nj_file_system_real(),
+                                              &file->diagnostics, &file->n_items[i], &why);
+        if (found != NJ_OK && (status == NJ_OK || found != NJ_E_INPUT)) {
+            status = nj_fail(err, found, "%s", why.text);
+        }
     }
     return status;
 }
 
 enum nj_status nj_job_file_open(struct nj_job_file *file, const char *path,
-                                struct nj_error *err)
+                                const struct nj_job_overrides *overrides, struct nj_error *err)
 {
     memset(file, 0, sizeof *file);
     nj_diagnostics_init(&file->diagnostics, &file->arena);
@@ -30,7 +39,9 @@ enum nj_status nj_job_file_open(struct nj_job_file *file, const char *path,
     if (status != NJ_OK) {
         return status == NJ_E_NOT_FOUND ? NJ_E_INPUT : status;
     }
-    return read_spec(file, path, err);
+    status = nj_job_specs_read(path, file->content, overrides, &file->arena, &file->diagnostics,
+                               &file->jobs, err);
+    return status == NJ_OK ? check_items(file, path, err) : status;
 }
 
 void nj_job_file_close(struct nj_job_file *file)

@@ -1,4 +1,5 @@
-/* A job file as the command line reads it, with every complaint about it. */
+/* A job file as the command line reads it, its own kind or another tool's, with every complaint
+ * about it. */
 #ifndef NJ_CLI_JOB_FILE_H
 #define NJ_CLI_JOB_FILE_H
 
@@ -8,20 +9,21 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "job/diagnostics.h"
-#include "job/spec.h"
+#include "job/spec_yaml.h"
 
 struct nj_job_file {
     struct nj_arena arena;
     struct nj_bytes content;
-    const struct nj_job_spec *spec;
-    uint64_t n_items;
+    struct nj_job_specs jobs;          /* at least one */
+    uint64_t *n_items;                 /* of each job; 0 where it has mistakes */
     struct nj_diagnostics diagnostics; /* warnings too */
 };
 
-/* Reads the file and checks every item. NJ_E_INPUT for mistakes, which are in `diagnostics`,
- * and for a file that is not there. Close it also after a failure. */
+/* Reads the file, changed by `overrides`, and checks every item of every job. NJ_E_INPUT for
+ * mistakes, which are in `diagnostics`, and for a file that is not there. Close it also after a
+ * failure. */
 enum nj_status nj_job_file_open(struct nj_job_file *file, const char *path,
-                                struct nj_error *err);
+                                const struct nj_job_overrides *overrides, struct nj_error *err);
 void nj_job_file_close(struct nj_job_file *file);
 
 #endif

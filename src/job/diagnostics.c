@@ -116,6 +116,39 @@ void nj_diagnose(struct nj_diagnostics *diagnostics, enum nj_severity severity,
     insert(diagnostics, item);
 }
 
+static bool say_the_same(const struct nj_diagnostic *a, const struct nj_diagnostic *b)
+{
+    return a->place.line == 0 && b->place.line == 0 && a->severity == b->severity &&
+           same_file(a->place.file, b->place.file) && strcmp(a->message, b->message) == 0;
+}
+
+static bool is_repeated(const struct nj_diagnostics *diagnostics, size_t n_before,
+                        const struct nj_diagnostic *item)
+{
+    for (size_t i = 0; i < n_before; i++) {
+        if (say_the_same(&diagnostics->items[i], item)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void nj_diagnostics_drop_repeated(struct nj_diagnostics *diagnostics)
+{
+    size_t n_kept = 0;
+    for (size_t i = 0; i < diagnostics->n_items; i++) {
+        struct nj_diagnostic item = diagnostics->items[i];
+        if (!is_repeated(diagnostics, n_kept, &item)) {
+            diagnostics->items[n_kept++] = item;
+        } else if (item.severity == NJ_SEVERITY_ERROR) {
+            diagnostics->n_errors--;
+        } else {
+            diagnostics->n_warnings--;
+        }
+    }
+    diagnostics->n_items = n_kept;
+}
+
 static int format_place(struct nj_place place, char *text, size_t text_bytes)
 {
     const char *file = place.file == NULL ? "job" : place.file;

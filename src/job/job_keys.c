@@ -381,6 +381,20 @@ static void read_all_prompts(struct nj_schema *schema, struct job_draft *draft,
     }
 }
 
+/* A file that is all prompts may still be given others on the command line. */
+static void refuse_other_prompts(struct nj_schema *schema, const struct job_draft *draft)
+{
+    const struct nj_node_pair *const others[] = {draft->prompts, draft->single.prompt,
+                                                 draft->single.messages, draft->single.ids};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (others[i] != NULL) {
+            nj_schema_error(schema, others[i]->key->place, NULL,
+                            "'%s' stands beside the prompts of the batch",
+                            others[i]->key->text.data);
+        }
+    }
+}
+
 /* Thinking is part of the chat frame; without one it would be dropped silently. */
 static void check_thinking(struct nj_schema *schema, const struct job_draft *draft)
 {
@@ -496,6 +510,7 @@ void nj_job_read(struct nj_schema *schema, const struct nj_node *root,
     check_version(schema, &draft, root);
     choose_name(schema, spec, draft.has_name);
     if (prompts != NULL) {
+        refuse_other_prompts(schema, &draft);
         prompts(schema, &draft.defaults, spec);
     } else {
         read_all_prompts(schema, &draft, root);

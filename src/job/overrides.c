@@ -8,6 +8,7 @@ struct setting {
     struct nj_schema *schema;
     struct nj_place place; /* the flag and path, instead of a file */
     const struct nj_node *value;
+    bool has_free_names; /* below `vars` and the like, where a name is nobody's key */
 };
 
 /* "--set sampling.temperature", which stands where complaints name a file. */
@@ -102,14 +103,23 @@ static bool split(const struct nj_node *map, struct nj_text path, bool is_whole,
     return true;
 }
 
-static const struct nj_node *find(const struct nj_node *map, struct nj_text name)
+static const struct nj_node_pair *find(const struct setting *setting, const struct nj_node *map,
+                                       struct nj_text name)
 {
     for (size_t i = 0; i < map->n_pairs; i++) {
-        if (nj_text_equal(map->pairs[i].key->text, name)) {
-            return map->pairs[i].value;
+        struct nj_text key = map->pairs[i].key->text;
+        if (nj_text_equal(key, name) ||
+            (!setting->has_free_names && nj_keys_are_one(key, name))) {
+            return &map->pairs[i];
         }
     }
     return NULL;
+}
+
+static bool has_free_names_below(struct nj_text name)
+{
+    return nj_text_equals(name, "vars") || nj_text_equals(name, "matrix") ||
+           nj_text_equals(name, "logit_bias");
 }
 
 static const struct nj_node *put_in_map(struct setting *setting, const struct nj_node *map,
@@ -119,14 +129,18 @@ static const struct nj_node *put_in_map(struct setting *setting, const struct nj
     struct nj_text name;
     struct nj_text rest = {0};
     const struct nj_node *value = setting->value;
-    if (split(map, path, is_whole, &name, &rest)) {
-        const struct nj_node *inner = find(map, name);
+    bool has_rest = split(map, path, is_whole, &name, &rest);
+    const struct nj_node_pair *present = find(setting, map, name);
+    if (has_rest) {
         struct nj_node empty = nothing;
         empty.place = setting->place;
-        value =
-            put(setting, inner == NULL ? &empty : inner, rest, nj_text_equals(name, "matrix"));
+        setting->has_free_names |= has_free_names_below(name);
+        value = put(setting, present == NULL ? &empty : present->value, rest,
+                    nj_text_equals(name, "matrix"));
     }
-    struct nj_node *key = value == NULL ? NULL : text_node(setting, name);
+    /* The file's own spelling stays, so that no key stands beside itself. */
+    struct nj_text spelling = present == NULL ? name : present->key->text;
+    struct nj_node *key = value == NULL ? NULL : text_node(setting, spelling);
     if (key == NULL) {
         return NULL;
     }
@@ -229,7 +243,7 @@ static const struct nj_node *apply_var(struct nj_schema *schema, const struct nj
 {
     static const struct nj_node nothing = {.kind = NJ_NODE_MAP};
     struct nj_text name;
-    struct setting setting = {.schema = schema};
+    struct setting setting = {.schema = schema, .has_free_names = true};
     const char *value = cut(schema, "--var", given, &name);
     if (value == NULL || (setting.place.file = label(schema, "--var", name)) == NULL ||
         (setting.value = text_node(&setting, nj_text_from(value))) == NULL) {

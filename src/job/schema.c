@@ -112,16 +112,29 @@ static bool to_snake_case(struct nj_text name, char snake[ALIAS_BYTES])
     return true;
 }
 
+/* As we would write it; `name` itself where we would not write it otherwise. */
+static struct nj_text our_spelling(struct nj_text name, char snake[ALIAS_BYTES])
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        if (nj_text_equals(name, aliases[i].written)) {
+            return nj_text_from(aliases[i].ours);
+        }
+    }
+    return to_snake_case(name, snake) ? nj_text_from(snake) : name;
+}
+
 static const struct nj_key_rule *find_alias(const struct nj_key_table *table,
                                             struct nj_text name)
 {
     char snake[ALIAS_BYTES];
-    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
-        if (nj_text_equals(name, aliases[i].written)) {
-            return nj_key_table_find(table, nj_text_from(aliases[i].ours));
-        }
-    }
-    return to_snake_case(name, snake) ? nj_key_table_find(table, nj_text_from(snake)) : NULL;
+    return nj_key_table_find(table, our_spelling(name, snake));
+}
+
+bool nj_keys_are_one(struct nj_text a, struct nj_text b)
+{
+    char snake_of_a[ALIAS_BYTES];
+    char snake_of_b[ALIAS_BYTES];
+    return nj_text_equal(our_spelling(a, snake_of_a), our_spelling(b, snake_of_b));
 }
 
 /* The pair under our name, for readers and for their complaints. NULL after a complaint. */

@@ -51,6 +51,9 @@ void nj_schema_read_map(struct nj_schema *schema, const struct nj_node *map,
 const struct nj_key_rule *nj_key_table_find(const struct nj_key_table *table,
                                             struct nj_text name);
 
+/* Both are written for the same key: `max_tokens`, `maxTokens`, `max_completion_tokens`. */
+bool nj_keys_are_one(struct nj_text a, struct nj_text b);
+
 /* Like nj_arena_take_array, and remembers a failure in the schema. */
 void *nj_schema_take(struct nj_schema *schema, size_t count, size_t item_bytes);
 

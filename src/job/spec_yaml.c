@@ -89,18 +89,33 @@ static const struct nj_job_spec *read_one(struct nj_schema *schema, const struct
     return spec;
 }
 
+/* A space is a dash in the name of a folder. */
+static bool name_the_same_folder(struct nj_text a, struct nj_text b)
+{
+    if (a.length_bytes != b.length_bytes || a.length_bytes == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < a.length_bytes; i++) {
+        char of_a = a.data[i] == ' ' ? '-' : a.data[i];
+        char of_b = b.data[i] == ' ' ? '-' : b.data[i];
+        if (of_a != of_b) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Each job has a folder of its own, called by its name. */
 static void check_names(struct nj_schema *schema, const struct nj_job_spec *const *specs,
                         const struct nj_documents *documents)
 {
     for (size_t i = 1; i < documents->n_roots; i++) {
         for (size_t k = 0; k < i; k++) {
-            if (specs[k]->name.length_bytes > 0 &&
-                nj_text_equal(specs[i]->name, specs[k]->name)) {
+            if (name_the_same_folder(specs[i]->name, specs[k]->name)) {
                 nj_schema_error(schema, documents->roots[i]->place,
                                 "give each job of the file its own 'name'",
                                 "a second job is called '%.*s'",
-                                (int)specs[i]->name.length_bytes, specs[i]->name.data);
+                                (int)specs[k]->name.length_bytes, specs[k]->name.data);
                 break;
             }
         }
@@ -187,6 +202,7 @@ static enum nj_status read_file(const char *path, struct nj_bytes content, size_
     if (schema.out_of_memory) {
         return nj_arena_fail(arena, path, err);
     }
+    nj_diagnostics_drop_repeated(diagnostics); /* of a flag, for each document */
     status = nj_diagnostics_status(diagnostics, err);
     if (status == NJ_OK) {
         *specs = found;

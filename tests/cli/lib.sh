@@ -45,6 +45,11 @@ lacks() {
     fi
 }
 
+# log_has_grown RUN_FOLDER: tokens have been drawn there.
+log_has_grown() {
+    [ -s "$1/tokens.log" ] && [ "$(wc -c <"$1/tokens.log")" -gt 1000 ]
+}
+
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for() {
     tenths=$(($1 * 10))

@@ -65,7 +65,7 @@ check "an epsilon out of range" 2 "$nightjar" run no.yaml --latent-norm-eps 2
 check "a flag that resembles none" 2 "$nightjar" run job.yaml --nope
 lacks err "did you mean"
 check "help with an unknown flag" 0 "$nightjar" run --nope --help
-has out "nightjar run FILE.yaml"
+has out "nightjar run FILE [flags]"
 check "help of a verb" 0 "$nightjar" help validate
 has out "nightjar validate FILE..."
 check "help of no verb" 2 "$nightjar" help walk

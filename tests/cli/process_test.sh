@@ -59,9 +59,6 @@ has err "File too large"
 
 # Signals.
 sed 's/max_tokens: 6/max_tokens: 4000, n: 100/' job.yaml >long.yaml
-log_has_grown() {
-    [ -s "$1/tokens.log" ] && [ "$(wc -c <"$1/tokens.log")" -gt 1000 ]
-}
 name="a hang-up ends a run like a signal to stop"
 "$nightjar" run long.yaml --out hungup --threads 1 >out 2>err &
 pid=$!

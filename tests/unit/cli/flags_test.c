@@ -9,6 +9,8 @@ struct values {
     const char *out;
     uint32_t threads;
     double eps;
+    uint64_t memory;
+    struct nj_flag_list sets;
 };
 
 static enum nj_status parse(const char *const *given, struct values *values, char **argv,
@@ -19,7 +21,9 @@ static enum nj_status parse(const char *const *given, struct values *values, cha
     const struct nj_flag flags[] = {{"--fresh", &values->fresh, NJ_FLAG_SWITCH, 0},
                                     {"--out", &values->out, NJ_FLAG_TEXT, 0},
                                     {"--threads", &values->threads, NJ_FLAG_COUNT, 1024},
-                                    {"--eps", &values->eps, NJ_FLAG_NUMBER, 1}};
+                                    {"--eps", &values->eps, NJ_FLAG_NUMBER, 1},
+                                    {"--memory", &values->memory, NJ_FLAG_SIZE, 0},
+                                    {"--also", &values->sets, NJ_FLAG_LIST, 0}};
     memset(values, 0, sizeof *values);
     for (; given[argc] != NULL; argc++) {
         (void)strncpy(copies[argc], given[argc], sizeof copies[0] - 1);
@@ -46,6 +50,59 @@ static void flags_stand_anywhere_in_both_forms(void)
     CHECK_TEXT(values.out, "x y");
     CHECK(values.fresh);
     CHECK_NEAR(values.eps, 1e-5, 1e-12);
+}
+
+static void sizes_have_units(void)
+{
+    static const struct {
+        const char *given;
+        uint64_t bytes;
+    } cases[] = {{"8GiB", UINT64_C(8) << 30}, {"1.5 MB", 1500000}, {"7B", 7}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const given[] = {"--memory", cases[i].given, NULL};
+        struct values values;
+        char *argv[8];
+        int n_files = 0;
+        struct nj_error err;
+        REQUIRE_OK(parse(given, &values, argv, &n_files, &err), &err);
+        CHECK_EQ(values.memory, cases[i].bytes);
+    }
+}
+
+static void a_list_keeps_every_value_in_order(void)
+{
+    static const char *const given[] = {"--also", "a=1", "x", "--also=b=2",
+                                        "--also", "a=1", NULL};
+    struct values values;
+    char *argv[8];
+    int n_files = 0;
+    struct nj_error err;
+
+    REQUIRE_OK(parse(given, &values, argv, &n_files, &err), &err);
+
+    CHECK_EQ(n_files, 1);
+    REQUIRE(values.sets.n_items == 3);
+    CHECK_TEXT(values.sets.items[0], "a=1");
+    CHECK_TEXT(values.sets.items[1], "b=2");
+    CHECK_TEXT(values.sets.items[2], "a=1");
+}
+
+static void a_list_has_an_end(void)
+{
+    static char flag[] = "--set";
+    static char value[] = "a=1";
+    char *argv[2 * (NJ_FLAG_LIST_LIMIT + 1)];
+    struct nj_flag_list sets = {.n_items = 0};
+    const struct nj_flag flags[] = {{"--set", &sets, NJ_FLAG_LIST, 0}};
+    int n_files = 0;
+    struct nj_error err = {0};
+    for (size_t i = 0; i < sizeof argv / sizeof argv[0]; i++) {
+        argv[i] = i % 2 == 0 ? flag : value;
+    }
+
+    CHECK_EQ(nj_flags_parse(2 * NJ_FLAG_LIST_LIMIT, argv, flags, 1, &n_files, &err), NJ_OK);
+    CHECK_EQ(nj_flags_parse(2, argv, flags, 1, &n_files, &err), NJ_E_USAGE);
+    CHECK_TEXT(err.text, "--set is given more than 256 times");
 }
 
 static void after_two_dashes_everything_is_a_file(void)
@@ -88,6 +145,10 @@ static void mistakes_are_named(void)
     check_refused("--eps", "0", "a number above 0");
     check_refused("--fresh=1", NULL, "takes no value");
     check_refused("--out=", NULL, "an empty value");
+    check_refused("--memory", "8", "--memory 8: a size is wanted, ");
+    check_refused("--memory", "0B", "a size is wanted");
+    check_refused("--memory", "lots", "a size is wanted");
+    check_refused("--also", NULL, "--also needs a value");
 }
 
 /* "--nope" is no misspelt "--model". */
@@ -113,6 +174,9 @@ static void a_name_is_mentioned_before_two_dashes_only(void)
 int main(void)
 {
     RUN(flags_stand_anywhere_in_both_forms);
+    RUN(sizes_have_units);
+    RUN(a_list_keeps_every_value_in_order);
+    RUN(a_list_has_an_end);
     RUN(after_two_dashes_everything_is_a_file);
     RUN(mistakes_are_named);
     RUN(only_near_names_are_suggested);

@@ -44,6 +44,26 @@ static void their_names_must_differ(void)
     check_jobs("nightjar: 1\nprompt: x\n---\nnightjar: 1\nname: job\nprompt: y\n",
                "job.yaml:4:1: a second job is called 'job', give each job of the file its own "
                "'name'");
+    check_jobs("nightjar: 1\nname: a b\nprompt: x\n---\nnightjar: 1\nname: a-b\nprompt: y\n",
+               "job.yaml:5:1: a second job is called 'a b', give each job of the file its own "
+               "'name'");
+}
+
+static void a_mistake_in_a_flag_is_told_once_for_all_of_them(void)
+{
+    static const char *const sets[] = {"sampling.top_k=x", "foo=1"};
+    const struct nj_job_overrides overrides = {.sets = sets, .n_sets = 2};
+    struct readings readings;
+    read_jobs(&readings,
+              "nightjar: 1\nname: a\nprompt: x\n---\nnightjar: 1\nname: b\nprompt: y\n",
+              &overrides);
+    CHECK_TEXT(
+        readings.reading.complaints,
+        "--set sampling.top_k: 'top_k' must be a number, not 'x', numbers are written as "
+        "in JSON, such as 0.7 or 200\n"
+        "--set foo: unknown key 'foo'");
+    CHECK_EQ(readings.reading.status, NJ_E_INPUT);
+    close_reading(&readings.reading);
 }
 
 static void a_document_without_a_job_has_a_place(void)
@@ -99,6 +119,7 @@ int main(void)
     RUN(each_document_is_a_job);
     RUN(all_of_them_are_taken_or_none);
     RUN(their_names_must_differ);
+    RUN(a_mistake_in_a_flag_is_told_once_for_all_of_them);
     RUN(a_document_without_a_job_has_a_place);
     RUN(an_anchor_belongs_to_its_document);
     RUN(camel_case_is_read_with_a_notice);

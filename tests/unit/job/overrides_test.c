@@ -80,6 +80,45 @@ static void settings_are_checked_and_named_like_the_file(void)
     }
 }
 
+static void a_key_is_set_in_whatever_spelling_the_file_has_it(void)
+{
+    static const char *const sets[] = {"sampling.max_tokens=3", "sampling.stopSequences=[b]",
+                                       "vars.maxTokens=y"};
+    struct readings readings;
+    read_with(&readings,
+              "nightjar: 1\nprompt: x\nvars: {max_tokens: x}\n"
+              "sampling: {maxTokens: 7, stop: a}\n",
+              sets, sizeof sets / sizeof sets[0]);
+    REQUIRE_OK(readings.reading.status, &readings.reading.error);
+    const struct nj_job_spec *spec = readings.reading.spec;
+    CHECK_EQ(spec->prompts[0].sampling.max_tokens, 3);
+    REQUIRE(spec->prompts[0].sampling.n_stop == 1);
+    CHECK_TEXT(shown(spec->prompts[0].sampling.stop[0]), "b");
+    CHECK_EQ(spec->n_vars, 2);
+    CHECK_TEXT(readings.reading.complaints,
+               "--set sampling.max_tokens: warning: 'maxTokens' is read as 'max_tokens'");
+    close_reading(&readings.reading);
+}
+
+static void a_batch_keeps_its_own_prompts(void)
+{
+    static const char batch[] =
+        "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\","
+        "\"body\":{\"prompt\":\"x\"}}\n";
+    static const char *const sets[] = {"prompt=y", "sampling.top_k=2"};
+    const struct nj_job_overrides overrides = {.sets = sets, .n_sets = 2};
+    struct readings readings;
+    read_jobs_of("batch.jsonl", &readings, batch, &overrides);
+    CHECK_TEXT(readings.reading.complaints,
+               "--set prompt: 'prompt' stands beside the prompts of the batch");
+    close_reading(&readings.reading);
+    const struct nj_job_overrides sampling = {.sets = &sets[1], .n_sets = 1};
+    read_jobs_of("batch.jsonl", &readings, batch, &sampling);
+    REQUIRE_OK(readings.reading.status, &readings.reading.error);
+    CHECK_EQ(readings.reading.spec->prompts[0].sampling.top_k, 2);
+    close_reading(&readings.reading);
+}
+
 static void variables_are_texts_as_they_are(void)
 {
     static const char *const vars[] = {"who=[{{x}}] # no: comment", "new.name=", "a=b=c"};
@@ -163,6 +202,8 @@ int main(void)
     RUN(settings_replace_what_the_file_says_and_leave_the_rest);
     RUN(names_with_points_are_one_name_in_the_matrix);
     RUN(settings_are_checked_and_named_like_the_file);
+    RUN(a_key_is_set_in_whatever_spelling_the_file_has_it);
+    RUN(a_batch_keeps_its_own_prompts);
     RUN(variables_are_texts_as_they_are);
     RUN(the_smaller_limit_of_items_holds);
     RUN(every_job_of_a_file_is_changed);

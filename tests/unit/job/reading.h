@@ -54,18 +54,24 @@ struct readings {
     struct nj_job_specs specs;
 };
 
-static inline void read_jobs(struct readings *readings, const char *text,
-                             const struct nj_job_overrides *overrides)
+static inline void read_jobs_of(const char *path, struct readings *readings, const char *text,
+                                const struct nj_job_overrides *overrides)
 {
     struct reading *reading = &readings->reading;
     *readings = (struct readings){.specs = {NULL, 0}};
     nj_diagnostics_init(&reading->diagnostics, &reading->arena);
     struct nj_bytes bytes = {(const uint8_t *)text, strlen(text)};
     reading->status =
-        nj_job_specs_read("job.yaml", bytes, overrides, &reading->arena, &reading->diagnostics,
+        nj_job_specs_read(path, bytes, overrides, &reading->arena, &reading->diagnostics,
                           &readings->specs, &reading->error);
     reading->spec = reading->status == NJ_OK ? readings->specs.items[0] : NULL;
     list_complaints(reading);
+}
+
+static inline void read_jobs(struct readings *readings, const char *text,
+                             const struct nj_job_overrides *overrides)
+{
+    read_jobs_of("job.yaml", readings, text, overrides);
 }
 
 static inline void read_text(struct reading *reading, const char *text)
