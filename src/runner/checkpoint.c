@@ -4,14 +4,48 @@
 #include <string.h>
 
 #include "base/vector.h"
+#include "runner/export.h"
 #include "runner/result_log.h"
+
+static void close_live(struct nj_checkpoint *checkpoint)
+{
+    if (checkpoint->has_live) {
+        /* derived, rewritten at the next start */
+        (void)checkpoint->fs->close(checkpoint->fs->context, checkpoint->live_fd);
+    }
+    checkpoint->has_live = false;
+}
 
 void nj_checkpoint_deinit(struct nj_checkpoint *checkpoint)
 {
+    close_live(checkpoint);
     nj_json_writer_deinit(&checkpoint->line);
     free(checkpoint->buffer);
     checkpoint->buffer = NULL;
     checkpoint->buffer_capacity = 0;
+}
+
+static enum nj_status open_live(struct nj_checkpoint *checkpoint, struct nj_error *err)
+{
+    uint64_t length_bytes = 0;
+    int directory_fd = checkpoint->results->place.directory_fd;
+    enum nj_status status =
+        nj_export_live(checkpoint->fs, directory_fd, checkpoint->ledger, err);
+    return status == NJ_OK ? nj_file_open_append(checkpoint->fs, directory_fd, "live.jsonl",
+                                                 &checkpoint->live_fd, &length_bytes, err)
+                           : status;
+}
+
+/* A storage that failed once is asked once more: the file is made anew either way. */
+enum nj_status nj_checkpoint_open_live(struct nj_checkpoint *checkpoint, struct nj_error *err)
+{
+    close_live(checkpoint);
+    enum nj_status status = open_live(checkpoint, err);
+    if (status == NJ_E_STORAGE) {
+        status = open_live(checkpoint, err);
+    }
+    checkpoint->has_live = status == NJ_OK;
+    return status;
 }
 
 static enum nj_status reserve(struct nj_checkpoint *checkpoint, size_t n_bytes,
@@ -83,18 +117,21 @@ static enum nj_status append_result(struct nj_checkpoint *checkpoint,
     if (status != NJ_OK) {
         return status;
     }
-    uint64_t offset = 0;
     nj_result_record_encode(&result, checkpoint->buffer);
     struct nj_bytes payload = {.data = checkpoint->buffer,
                                .length_bytes =
                                    NJ_RESULT_PREFIX_BYTES + result.line.length_bytes};
-    status =
-        nj_log_file_append(checkpoint->results, NJ_RESULT_RECORD_ITEM, payload, &offset, err);
-    if (status == NJ_OK) {
-        nj_ledger_set_done(checkpoint->ledger, slot->index, result.is_ok,
-                           offset + NJ_RESULT_PREFIX_BYTES, (uint32_t)result.line.length_bytes);
-    }
-    return status;
+    return nj_log_file_append(checkpoint->results, NJ_RESULT_RECORD_ITEM, payload, NULL, err);
+}
+
+/* The item's result is the `ordinal`-th record that the last sync made durable. */
+static void note_done(struct nj_checkpoint *checkpoint, const struct nj_slot *slot,
+                      size_t ordinal)
+{
+    struct nj_log_spot line = nj_log_file_spot(checkpoint->results, ordinal);
+    line.offset_bytes += NJ_RESULT_PREFIX_BYTES;
+    line.n_bytes -= NJ_RESULT_PREFIX_BYTES;
+    nj_ledger_set_done(checkpoint->ledger, slot->index, nj_slot_is_ok(slot), &line);
 }
 
 /* The line that was just logged, for those who follow live.jsonl. */
@@ -114,7 +151,8 @@ static enum nj_status show_result(struct nj_checkpoint *checkpoint, const struct
     }
     struct nj_bytes bytes = {.data = (const uint8_t *)line.data,
                              .length_bytes = line.length_bytes};
-    return nj_file_append(checkpoint->fs, checkpoint->live_fd, bytes, "live.jsonl", err);
+    status = nj_file_append(checkpoint->fs, checkpoint->live_fd, bytes, "live.jsonl", err);
+    return status == NJ_E_STORAGE ? nj_checkpoint_open_live(checkpoint, err) : status;
 }
 
 static enum nj_status mark_done(struct nj_checkpoint *checkpoint, const struct nj_slot *slot,
@@ -142,8 +180,10 @@ enum nj_status nj_checkpoint_results(struct nj_checkpoint *checkpoint,
     if (status == NJ_OK) {
         status = nj_log_file_sync(checkpoint->results, err);
     }
+    size_t ordinal = 0;
     for (uint32_t i = 0; i < n_slots && status == NJ_OK; i++) {
         if (is_finished(&slots[i])) {
+            note_done(checkpoint, &slots[i], ordinal++);
             status = mark_done(checkpoint, &slots[i], err);
         }
     }

@@ -24,22 +24,26 @@
 #include "runner/log_file.h"
 #include "runner/slot.h"
 
-/* Everything but the buffers is borrowed. */
+/* Everything but live.jsonl and the buffers is borrowed. */
 struct nj_checkpoint {
     const struct nj_file_system *fs;
     struct nj_log_file *tokens;
     struct nj_log_file *results;
-    int live_fd; /* live.jsonl, for people who watch: written, never synced */
     const struct nj_run_host *host;
     struct nj_ledger *ledger;
     const struct nj_tokenizer *tokenizer; /* NULL: results have no text */
 
+    bool has_live; /* live.jsonl is open, for people who watch: written, never synced */
+    int live_fd;
     struct nj_json_writer line;
     uint8_t *buffer;
     size_t buffer_capacity;
 };
 
 void nj_checkpoint_deinit(struct nj_checkpoint *checkpoint);
+
+/* Opens live.jsonl, with the results that the ledger knows; before anything else. */
+enum nj_status nj_checkpoint_open_live(struct nj_checkpoint *checkpoint, struct nj_error *err);
 
 /* 1. Slots are the events' sequences' owners. */
 enum nj_status nj_checkpoint_tokens(struct nj_checkpoint *checkpoint,

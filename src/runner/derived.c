@@ -5,7 +5,7 @@
 
 #include "runner/export.h"
 
-enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err)
+static enum nj_status write_all(struct nj_derived *derived, struct nj_error *err)
 {
     struct nj_manifest *manifest = &derived->manifest;
     enum nj_status status = nj_export_results(derived->fs, derived->directory_fd,
@@ -13,6 +13,13 @@ enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err
     return status == NJ_OK
                ? nj_manifest_write(manifest, derived->fs, derived->directory_fd, err)
                : status;
+}
+
+/* A storage that failed once is asked once more, from the logs and with new files. */
+enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err)
+{
+    enum nj_status status = write_all(derived, err);
+    return status == NJ_E_STORAGE ? write_all(derived, err) : status;
 }
 
 enum nj_status nj_derived_mend(struct nj_derived *derived, struct nj_error *err)

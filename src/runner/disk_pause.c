@@ -4,7 +4,7 @@
 
 /* Drops the ballast, so that the journal can say it, and says it to everyone. When it is the
  * journal that found no room, its record is half written, and nothing else can be. */
-static void begin(struct nj_disk_pause *pause, int fd)
+static void begin(struct nj_disk_pause *pause)
 {
     const struct nj_chronicle *chronicle = pause->chronicle;
     const struct nj_log_file *journal = chronicle->journal;
@@ -17,7 +17,7 @@ static void begin(struct nj_disk_pause *pause, int fd)
     if (pause->folder->is_open) {
         nj_ballast_drop(pause->files.below, pause->folder->directory_fd);
     }
-    if (journal->is_open && journal->fd != fd) {
+    if (journal->is_open && !journal->is_busy) {
         pause->is_recording = true;
         /* a failure shows at the journal's next use */
         (void)nj_chronicle_write(chronicle, NJ_JOURNAL_PAUSED, NULL);
@@ -26,13 +26,13 @@ static void begin(struct nj_disk_pause *pause, int fd)
 }
 
 /* The wait of nj_patient_files. Writing the pause down may come here again, and waits too. */
-static bool wait_for_room(void *context, int fd)
+static bool wait_for_room(void *context)
 {
     enum { RETRY_NS = 1000000000 };
     struct nj_disk_pause *pause = context;
     const struct nj_run_observer *observer = pause->observer;
     if (!pause->is_paused) {
-        begin(pause, fd);
+        begin(pause);
     }
     if (!pause->was_stopped && observer->poll != NULL) {
         pause->was_stopped = observer->poll(observer->context) == NJ_RUN_DRAIN;

@@ -4,23 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
 #include "runner/identity.h"
+#include "runner/line_reader.h"
 #include "runner/pending_file.h"
-
-/* results.log, opened for reading lines at known places. */
-struct line_reader {
-    const struct nj_file_system *fs;
-    int fd;
-    uint8_t *line;
-    size_t capacity_bytes;
-};
-
-static void close_reader(struct line_reader *reader)
-{
-    (void)reader->fs->close(reader->fs->context, reader->fd); /* only read from */
-    free(reader->line);
-}
 
 /* Where lines go: into a file in the making, or only into a digest. */
 struct sink {
@@ -38,41 +24,37 @@ static enum nj_status give(const struct sink *sink, struct nj_bytes bytes, struc
 }
 
 /* Copies one result line, and a newline, to the sink. */
-static enum nj_status copy_line(struct line_reader *reader, uint64_t offset, uint32_t n_bytes,
+static enum nj_status copy_line(struct nj_line_reader *reader, struct nj_log_spot spot,
                                 const struct sink *sink, struct nj_error *err)
 {
-    enum nj_status status =
-        nj_vector_reserve(&reader->line, &reader->capacity_bytes, 1, (size_t)n_bytes + 1, err);
-    if (status == NJ_OK) {
-        status = nj_file_read_exactly(reader->fs, reader->fd, reader->line, n_bytes, offset,
-                                      "results.log", err);
-    }
+    const char *line = NULL;
+    enum nj_status status = nj_line_reader_read(reader, spot, &line, err);
     if (status != NJ_OK) {
         return status;
     }
-    reader->line[n_bytes] = '\n';
-    struct nj_bytes bytes = {.data = reader->line, .length_bytes = (size_t)n_bytes + 1};
+    struct nj_bytes bytes = {.data = (const uint8_t *)line,
+                             .length_bytes = (size_t)spot.n_bytes + 1};
     return give(sink, bytes, err);
 }
 
 enum selection { ALL_ITEMS, FAILED_ITEMS };
 
-static enum nj_status copy_in_order(struct line_reader *reader, const struct nj_ledger *ledger,
-                                    enum selection selection, const struct sink *sink,
-                                    struct nj_error *err)
+static enum nj_status copy_in_order(struct nj_line_reader *reader,
+                                    const struct nj_ledger *ledger, enum selection selection,
+                                    const struct sink *sink, struct nj_error *err)
 {
     enum nj_status status = NJ_OK;
     for (uint64_t i = 0; i < ledger->n_items && status == NJ_OK; i++) {
         const struct nj_ledger_item *item = &ledger->items[i];
         if (item->state == NJ_ITEM_FAILED ||
             (item->state == NJ_ITEM_OK && selection == ALL_ITEMS)) {
-            status = copy_line(reader, item->line_offset, item->line_bytes, sink, err);
+            status = copy_line(reader, nj_ledger_line(item), sink, err);
         }
     }
     return status;
 }
 
-static enum nj_status export_in_order(struct line_reader *reader, int directory_fd,
+static enum nj_status export_in_order(struct nj_line_reader *reader, int directory_fd,
                                       const char *name, const struct nj_ledger *ledger,
                                       enum selection selection, struct nj_digest *sha256,
                                       struct nj_error *err)
@@ -91,22 +73,12 @@ static enum nj_status export_in_order(struct line_reader *reader, int directory_
     return nj_pending_file_commit(&file, sha256, err);
 }
 
-static enum nj_status open_reader(struct line_reader *reader, const struct nj_file_system *fs,
-                                  int directory_fd, struct nj_error *err)
-{
-    *reader = (struct line_reader){.fs = fs};
-    return nj_file_open_read(fs, directory_fd, "results.log", &reader->fd, err);
-}
-
 enum nj_status nj_export_results(const struct nj_file_system *fs, int directory_fd,
                                  const struct nj_ledger *ledger, struct nj_digest *sha256,
                                  struct nj_error *err)
 {
-    struct line_reader reader;
-    enum nj_status status = open_reader(&reader, fs, directory_fd, err);
-    if (status != NJ_OK) {
-        return status;
-    }
+    struct nj_line_reader reader = {.fs = fs, .directory_fd = directory_fd};
+    enum nj_status status = NJ_OK;
     if (ledger->n_failed > 0) {
         status = export_in_order(&reader, directory_fd, "errors.jsonl", ledger, FAILED_ITEMS,
                                  NULL, err);
@@ -117,12 +89,12 @@ enum nj_status nj_export_results(const struct nj_file_system *fs, int directory_
         status = export_in_order(&reader, directory_fd, "results.jsonl", ledger, ALL_ITEMS,
                                  sha256, err);
     }
-    close_reader(&reader);
+    nj_line_reader_deinit(&reader);
     return status;
 }
 
 /* What the file's digest would be if it were written now. */
-static enum nj_status digest_in_order(struct line_reader *reader,
+static enum nj_status digest_in_order(struct nj_line_reader *reader,
                                       const struct nj_ledger *ledger, enum selection selection,
                                       struct nj_digest *sha256, struct nj_error *err)
 {
@@ -161,17 +133,13 @@ enum nj_status nj_export_check(const struct nj_file_system *fs, int directory_fd
                                const struct nj_ledger *ledger, struct nj_digest *sha256,
                                bool *is_sound, struct nj_error *err)
 {
-    struct line_reader reader;
+    struct nj_line_reader reader = {.fs = fs, .directory_fd = directory_fd};
     struct nj_digest errors;
-    enum nj_status status = open_reader(&reader, fs, directory_fd, err);
-    if (status != NJ_OK) {
-        return status;
-    }
-    status = digest_in_order(&reader, ledger, ALL_ITEMS, sha256, err);
+    enum nj_status status = digest_in_order(&reader, ledger, ALL_ITEMS, sha256, err);
     if (status == NJ_OK) {
         status = digest_in_order(&reader, ledger, FAILED_ITEMS, &errors, err);
     }
-    close_reader(&reader);
+    nj_line_reader_deinit(&reader);
     if (status != NJ_OK) {
         return status;
     }
@@ -196,56 +164,55 @@ enum nj_status nj_export_remove(const struct nj_file_system *fs, int directory_f
     return NJ_OK;
 }
 
-struct line_place {
-    uint64_t offset;
-    uint32_t n_bytes;
-};
-
-static int compare_places(const void *a, const void *b)
+static int compare_spots(const void *a, const void *b)
 {
-    uint64_t first = ((const struct line_place *)a)->offset;
-    uint64_t second = ((const struct line_place *)b)->offset;
-    return (first > second) - (first < second);
+    const struct nj_log_spot *first = a;
+    const struct nj_log_spot *second = b;
+    if (first->segment != second->segment) {
+        return first->segment > second->segment ? 1 : -1;
+    }
+    return (first->offset_bytes > second->offset_bytes) -
+           (first->offset_bytes < second->offset_bytes);
 }
 
-/* The lines of items done, in the order in which they were. Caller frees `*places`. */
+/* The lines of items done, in the order in which they were. Caller frees `*spots`. */
 static enum nj_status completion_order(const struct nj_ledger *ledger,
-                                       struct line_place **places, size_t *n_places,
+                                       struct nj_log_spot **spots, size_t *n_spots,
                                        struct nj_error *err)
 {
     size_t n = 0;
-    struct line_place *found = calloc(ledger->n_ok + ledger->n_failed + 1, sizeof *found);
+    struct nj_log_spot *found = calloc(ledger->n_ok + ledger->n_failed + 1, sizeof *found);
     if (found == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "order finished items: out of memory");
     }
     for (uint64_t i = 0; i < ledger->n_items; i++) {
         const struct nj_ledger_item *item = &ledger->items[i];
         if (item->state != NJ_ITEM_OPEN) {
-            found[n++] = (struct line_place){item->line_offset, item->line_bytes};
+            found[n++] = nj_ledger_line(item);
         }
     }
-    qsort(found, n, sizeof *found, compare_places);
-    *places = found;
-    *n_places = n;
+    qsort(found, n, sizeof *found, compare_spots);
+    *spots = found;
+    *n_spots = n;
     return NJ_OK;
 }
 
-static enum nj_status rewrite_live(struct line_reader *reader, int directory_fd,
+static enum nj_status rewrite_live(struct nj_line_reader *reader, int directory_fd,
                                    const struct nj_ledger *ledger, struct nj_error *err)
 {
-    struct line_place *places = NULL;
-    size_t n_places = 0;
+    struct nj_log_spot *spots = NULL;
+    size_t n_spots = 0;
     struct nj_pending_file file;
     struct sink sink = {.file = &file};
-    enum nj_status status = completion_order(ledger, &places, &n_places, err);
+    enum nj_status status = completion_order(ledger, &spots, &n_spots, err);
     if (status == NJ_OK) {
         status = nj_pending_file_begin(&file, reader->fs, directory_fd, "live.jsonl", err);
     }
     if (status != NJ_OK) {
         goto out;
     }
-    for (size_t i = 0; i < n_places && status == NJ_OK; i++) {
-        status = copy_line(reader, places[i].offset, places[i].n_bytes, &sink, err);
+    for (size_t i = 0; i < n_spots && status == NJ_OK; i++) {
+        status = copy_line(reader, spots[i], &sink, err);
     }
     if (status == NJ_OK) {
         status = nj_pending_file_commit(&file, NULL, err);
@@ -253,23 +220,15 @@ static enum nj_status rewrite_live(struct line_reader *reader, int directory_fd,
         nj_pending_file_abandon(&file);
     }
 out:
-    free(places);
+    free(spots);
     return status;
 }
 
 enum nj_status nj_export_live(const struct nj_file_system *fs, int directory_fd,
-                              const struct nj_ledger *ledger, int *live_fd,
-                              struct nj_error *err)
+                              const struct nj_ledger *ledger, struct nj_error *err)
 {
-    struct line_reader reader;
-    uint64_t length_bytes = 0;
-    enum nj_status status = open_reader(&reader, fs, directory_fd, err);
-    if (status != NJ_OK) {
-        return status;
-    }
-    status = rewrite_live(&reader, directory_fd, ledger, err);
-    close_reader(&reader);
-    return status == NJ_OK ? nj_file_open_append(fs, directory_fd, "live.jsonl", live_fd,
-                                                 &length_bytes, err)
-                           : status;
+    struct nj_line_reader reader = {.fs = fs, .directory_fd = directory_fd};
+    enum nj_status status = rewrite_live(&reader, directory_fd, ledger, err);
+    nj_line_reader_deinit(&reader);
+    return status;
 }

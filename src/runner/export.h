@@ -29,10 +29,8 @@ enum nj_status nj_export_check(const struct nj_file_system *fs, int directory_fd
 enum nj_status nj_export_remove(const struct nj_file_system *fs, int directory_fd,
                                 const char *name, struct nj_error *err);
 
-/* Writes live.jsonl anew and opens it for appending: an earlier run may have died inside a
- * line, or before it. */
+/* Writes live.jsonl anew: an earlier run may have died inside a line, or before it. */
 enum nj_status nj_export_live(const struct nj_file_system *fs, int directory_fd,
-                              const struct nj_ledger *ledger, int *live_fd,
-                              struct nj_error *err);
+                              const struct nj_ledger *ledger, struct nj_error *err);
 
 #endif

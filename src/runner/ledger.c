@@ -8,8 +8,7 @@
 void nj_ledger_deinit(struct nj_ledger *ledger)
 {
     for (size_t i = 0; i < ledger->n_restored; i++) {
-        nj_token_list_deinit(&ledger->restored[i].tokens);
-        nj_logprobs_deinit(&ledger->restored[i].logprobs);
+        nj_restored_deinit(&ledger->restored[i]);
     }
     free(ledger->restored);
     free(ledger->items);
@@ -36,53 +35,36 @@ uint64_t nj_item_tag(const struct nj_digest *digest)
 }
 
 void nj_ledger_set_done(struct nj_ledger *ledger, uint64_t item_index, bool is_ok,
-                        uint64_t line_offset, uint32_t line_bytes)
+                        const struct nj_log_spot *line)
 {
     struct nj_ledger_item *item = &ledger->items[item_index];
     if (item->state != NJ_ITEM_OPEN) {
         return;
     }
     item->state = is_ok ? NJ_ITEM_OK : NJ_ITEM_FAILED;
-    item->line_offset = line_offset;
-    item->line_bytes = line_bytes;
+    item->line_segment = (uint16_t)line->segment;
+    item->line_offset = line->offset_bytes;
+    item->line_bytes = line->n_bytes;
     ledger->n_ok += is_ok ? 1 : 0;
     ledger->n_failed += is_ok ? 0 : 1;
 }
 
-/* Few items are under way at once, so a walk is enough. */
-static struct nj_restored *find(const struct nj_ledger *ledger, uint64_t item_index)
+struct nj_log_spot nj_ledger_line(const struct nj_ledger_item *item)
 {
-    for (size_t i = ledger->n_restored; i-- > 0;) {
-        if (ledger->restored[i].item_index == item_index) {
-            return &ledger->restored[i];
-        }
-    }
-    return NULL;
+    return (struct nj_log_spot){.segment = item->line_segment,
+                                .n_bytes = item->line_bytes,
+                                .offset_bytes = item->line_offset};
 }
 
-enum nj_status nj_ledger_restore(struct nj_ledger *ledger, const struct nj_token_entry *entry,
-                                 struct nj_error *err)
+void nj_restored_deinit(struct nj_restored *restored)
 {
-    if (entry->item_index >= ledger->n_items) {
-        return NJ_OK;
-    }
-    const struct nj_ledger_item *item = &ledger->items[entry->item_index];
-    if (item->state != NJ_ITEM_OPEN || nj_item_tag(&item->digest) != entry->item_tag) {
-        return NJ_OK;
-    }
-    struct nj_restored *restored = find(ledger, entry->item_index);
-    if (restored == NULL) {
-        enum nj_status status =
-            nj_vector_reserve(&ledger->restored, &ledger->restored_capacity,
-                              sizeof *ledger->restored, ledger->n_restored + 1, err);
-        if (status != NJ_OK) {
-            return status;
-        }
-        restored = &ledger->restored[ledger->n_restored++];
-        *restored = (struct nj_restored){.item_index = entry->item_index,
-                                         .first_position = entry->position,
-                                         .logprobs.n_top = entry->n_top};
-    }
+    nj_token_list_deinit(&restored->tokens);
+    nj_logprobs_deinit(&restored->logprobs);
+}
+
+enum nj_status nj_restored_add(struct nj_restored *restored, const struct nj_token_entry *entry,
+                               struct nj_error *err)
+{
     if (entry->position != restored->first_position + restored->tokens.n_ids ||
         entry->n_top != restored->logprobs.n_top) {
         return NJ_OK; /* chosen again after a log was damaged: the same id, kept once */
@@ -94,10 +76,32 @@ enum nj_status nj_ledger_restore(struct nj_ledger *ledger, const struct nj_token
                            : status;
 }
 
+enum nj_status nj_ledger_take_restored(struct nj_ledger *ledger, struct nj_restored *restored,
+                                       struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    if (ledger->items[restored->item_index].state == NJ_ITEM_OPEN) {
+        status = nj_vector_reserve(&ledger->restored, &ledger->restored_capacity,
+                                   sizeof *ledger->restored, ledger->n_restored + 1, err);
+        if (status == NJ_OK) {
+            ledger->restored[ledger->n_restored++] = *restored;
+            *restored = (struct nj_restored){0};
+        }
+    }
+    nj_restored_deinit(restored);
+    return status;
+}
+
+/* Few items are under way at once, so a walk is enough. */
 const struct nj_restored *nj_ledger_restored(const struct nj_ledger *ledger,
                                              uint64_t item_index)
 {
-    return find(ledger, item_index);
+    for (size_t i = ledger->n_restored; i-- > 0;) {
+        if (ledger->restored[i].item_index == item_index) {
+            return &ledger->restored[i];
+        }
+    }
+    return NULL;
 }
 
 uint64_t nj_ledger_n_tokens_restored(const struct nj_ledger *ledger)

@@ -16,6 +16,7 @@
 
 #include "base/digest.h"
 #include "base/status.h"
+#include "runner/held_records.h"
 #include "runner/logprobs.h"
 #include "runner/token_log.h"
 #include "tokenizer/tokenizer.h"
@@ -30,17 +31,22 @@ struct nj_ledger_item {
     struct nj_digest digest; /* everything that decides its result */
     uint64_t line_offset;    /* of its result line in results.log, when done */
     uint32_t line_bytes;
-    uint8_t state;     /* enum nj_item_state */
-    uint8_t is_marked; /* the journal says that it is done */
+    uint16_t line_segment; /* of results.log, from 1 */
+    uint8_t state;         /* enum nj_item_state */
 };
 
-/* Ids of one item under way, restored from the token log. */
+/* Ids of one item under way, restored from the token log. Zeroed is empty. */
 struct nj_restored {
     uint64_t item_index;
     uint32_t first_position;
     struct nj_token_list tokens;
     struct nj_logprobs logprobs; /* of the same ids */
 };
+
+/* Takes an id that continues those taken before; of several at one position the first. */
+enum nj_status nj_restored_add(struct nj_restored *restored, const struct nj_token_entry *entry,
+                               struct nj_error *err);
+void nj_restored_deinit(struct nj_restored *restored);
 
 /* Zeroed is valid and empty. */
 struct nj_ledger {
@@ -65,11 +71,15 @@ uint64_t nj_item_tag(const struct nj_digest *digest);
 
 /* The item is done with the line at this place in results.log. The first result wins. */
 void nj_ledger_set_done(struct nj_ledger *ledger, uint64_t item_index, bool is_ok,
-                        uint64_t line_offset, uint32_t line_bytes);
+                        const struct nj_log_spot *line);
 
-/* Takes an id from the token log if it belongs to an open item and continues its ids. */
-enum nj_status nj_ledger_restore(struct nj_ledger *ledger, const struct nj_token_entry *entry,
-                                 struct nj_error *err);
+/* Where the result line of an item that is done lies. */
+struct nj_log_spot nj_ledger_line(const struct nj_ledger_item *item);
+
+/* Takes ids that belong to an item of the ledger, and empties `restored`; those of an item that
+ * is done are thrown away. */
+enum nj_status nj_ledger_take_restored(struct nj_ledger *ledger, struct nj_restored *restored,
+                                       struct nj_error *err);
 
 /* NULL when none was restored. */
 const struct nj_restored *nj_ledger_restored(const struct nj_ledger *ledger,

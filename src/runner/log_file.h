@@ -1,12 +1,14 @@
-/* One append-only log of a run on disk: read, recovered, appended to, synced.
+/* One append-only log of a run on disk: recovered, appended to, synced. (Reading it:
+ * runner/log_reader.)
  *
- * Reading touches nothing, so that all logs of a folder can be looked at before one is changed.
- * Recovering brings the file into a state that may be appended to
+ * Recovering brings the log into a state that may be appended to
  * (docs/decisions/0003-durable-logs.md): a torn tail is copied to a quarantine file and cut;
  * damage inside is quarantined from the first bad byte on, and what was verified before it
  * stays. Doing it again changes nothing.
  *
- * A log whose write or sync failed is poisoned: it takes nothing more.
+ * When a write or a sync fails, nothing is known of what was not synced before: it is written
+ * once more, into a new segment, and the old one is never touched again. Only when that fails
+ * too, the log is poisoned: it takes nothing more.
  *
  * Threads: one owner.
  */
@@ -14,48 +16,31 @@
 #define NJ_RUNNER_LOG_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "base/status.h"
 #include "format/record_log.h"
+#include "runner/held_records.h"
+#include "runner/log_reader.h"
 
+/* Zeroed is closed. */
 struct nj_log_file {
-    const struct nj_file_system *fs;
-    const char *name; /* constant text */
-    int fd;
+    struct nj_log_file_place place;
+    int fd; /* of the segment that is appended to */
     bool is_open;
     bool is_poisoned;
+    bool is_busy;  /* inside of a call: whoever is called meanwhile leaves it alone */
     bool is_dirty; /* appended since the last sync */
-    uint64_t length_bytes;
+    uint32_t segment;
+    uint32_t newest;       /* the highest number in use */
+    uint64_t length_bytes; /* of the segment */
     struct nj_record_cursor cursor;
+    uint64_t durable_bytes; /* of the segment, as of the last sync */
+    uint32_t durable_chain;
+    struct nj_held_records held; /* since the last sync, or of it */
 };
-
-/* Where a log lies and what it must be. */
-struct nj_log_file_place {
-    const struct nj_file_system *fs;
-    int directory_fd;
-    const char *name;
-    struct nj_record_log_identity identity; /* salt and fingerprint are for a new file */
-    const struct nj_log *log;               /* hears of quarantined bytes; may be NULL */
-};
-
-/* What a log holds, learned without touching it. */
-struct nj_log_found {
-    bool exists;
-    uint64_t length_bytes;
-    struct nj_record_log_scan scan;
-};
-
-/* Reads the log in pieces and visits every verified record; touches nothing, and an absent log
- * is an empty one. A record whose visit says NJ_E_STATE verifies and yet cannot be true: it,
- * and what stands behind it, counts as damage. NJ_E_STATE a newer version or another kind;
- * NJ_E_STORAGE (also for what is no file), NJ_E_PERMISSION, NJ_E_IO, NJ_E_MEMORY, or what
- * `visit` returned. */
-enum nj_status nj_log_file_read(const struct nj_log_file_place *place, nj_record_visit *visit,
-                                void *context, struct nj_log_found *found,
-                                struct nj_error *err);
 
 /* Opens or creates the log for appending, recovered from what was found in it. On failure
  * nothing is open. */
@@ -63,18 +48,22 @@ enum nj_status nj_log_file_recover(struct nj_log_file *file,
                                    const struct nj_log_file_place *place,
                                    const struct nj_log_found *found, struct nj_error *err);
 
-/* Both, one after the other. */
+/* Reads and recovers, one after the other. */
 enum nj_status nj_log_file_open(struct nj_log_file *file, const struct nj_log_file_place *place,
                                 nj_record_visit *visit, void *context, struct nj_error *err);
 void nj_log_file_close(struct nj_log_file *file);
 
-/* Appends one record; it is durable after the next sync. `*payload_offset` (may be NULL) is
- * where its payload begins in the file. */
+/* Appends one record; it is durable after the next sync. `*ordinal` (may be NULL) counts the
+ * records since the last sync, from 0. */
 enum nj_status nj_log_file_append(struct nj_log_file *file, uint32_t type,
-                                  struct nj_bytes payload, uint64_t *payload_offset,
+                                  struct nj_bytes payload, size_t *ordinal,
                                   struct nj_error *err);
 
-/* Nothing to do when nothing was appended. A failed sync is never tried again. */
+/* Nothing to do when nothing was appended. A failed sync is never tried again on the same file.
+ */
 enum nj_status nj_log_file_sync(struct nj_log_file *file, struct nj_error *err);
+
+/* Where a record that the last sync made durable lies. Until the next append. */
+struct nj_log_spot nj_log_file_spot(const struct nj_log_file *file, size_t ordinal);
 
 #endif

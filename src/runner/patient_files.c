@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 /* After a call that returned `result`: true when it is to be tried again. */
-static bool tries_again(struct nj_patient_files *files, bool failed, int fd)
+static bool tries_again(struct nj_patient_files *files, bool failed)
 {
     if (!failed) {
         nj_patient_files_go_on(files);
@@ -14,14 +14,14 @@ static bool tries_again(struct nj_patient_files *files, bool failed, int fd)
     if (error_number != ENOSPC && error_number != EDQUOT) {
         return false;
     }
-    files->is_waiting = files->wait(files->context, fd);
+    files->is_waiting = files->wait(files->context);
     errno = error_number;
     return files->is_waiting;
 }
 
 bool nj_patient_files_wait(struct nj_patient_files *files)
 {
-    files->is_waiting = files->wait(files->context, -1);
+    files->is_waiting = files->wait(files->context);
     return files->is_waiting;
 }
 
@@ -40,7 +40,7 @@ static int patient_open_at(void *context, int directory_fd, const char *name, in
     int fd = -1;
     do {
         fd = files->below->open_at(files->below->context, directory_fd, name, flags, mode);
-    } while (fd < 0 && (flags & O_CREAT) != 0 && tries_again(files, true, -1));
+    } while (fd < 0 && (flags & O_CREAT) != 0 && tries_again(files, true));
     return fd;
 }
 
@@ -63,7 +63,7 @@ static ssize_t patient_write(void *context, int fd, const void *data, size_t len
     ssize_t n = 0;
     do {
         n = files->below->write(files->below->context, fd, data, length_bytes);
-    } while (tries_again(files, n < 0, fd));
+    } while (tries_again(files, n < 0));
     return n;
 }
 
@@ -93,7 +93,7 @@ static int patient_rename_at(void *context, int from_directory_fd, const char *f
     do {
         result = files->below->rename_at(files->below->context, from_directory_fd, from,
                                          to_directory_fd, to);
-    } while (result != 0 && tries_again(files, true, -1));
+    } while (result != 0 && tries_again(files, true));
     return result;
 }
 
@@ -111,7 +111,7 @@ static int patient_make_directory_at(void *context, int directory_fd, const char
     do {
         result =
             files->below->make_directory_at(files->below->context, directory_fd, name, mode);
-    } while (result != 0 && tries_again(files, true, -1));
+    } while (result != 0 && tries_again(files, true));
     return result;
 }
 

@@ -16,9 +16,8 @@ struct nj_patient_files {
     const struct nj_file_system *below;
     bool is_waiting; /* since the last failure for want of room nothing was written */
     void *context;
-    /* There is no room for what is to be written to `fd` (-1: a new name). Waits a while;
-     * false: do not try again, the call fails with ENOSPC. */
-    bool (*wait)(void *context, int fd);
+    /* There is no room. Waits a while; false: do not try again, the call fails with ENOSPC. */
+    bool (*wait)(void *context);
     /* There is room again. */
     void (*go_on)(void *context);
 };

@@ -42,32 +42,74 @@ static struct nj_log_file_place place_of(const struct nj_run_logs_place *place,
     return file;
 }
 
-/* Looks for identities in a log of items. */
-struct glance {
+/* One log of items as it is read. */
+struct reading {
     struct nj_history *history;
+    struct nj_findings *findings;
     enum nj_run_log log;
+    const struct nj_log_found *found; /* which segment is read */
+    uint32_t n_vocabulary;
 };
 
-static enum nj_status visit_glance(void *context, const struct nj_record *record,
-                                   struct nj_error *err)
+static enum nj_status visit_identity(const struct reading *reading,
+                                     const struct nj_record *record, struct nj_error *err)
 {
-    struct glance *glance = context;
-    const struct log_kind *kind = &kinds[glance->log];
-    if (record->type == kind->item_type) {
-        glance->history->n_item_records++;
-    }
-    if (record->type != kind->identity_type) {
-        return NJ_OK;
-    }
     struct nj_run_identity identity;
     enum nj_status status = nj_run_identity_decode(record, &identity, err);
     if (status == NJ_OK) {
-        nj_history_identify(glance->history, glance->log, &identity);
+        nj_history_identify(reading->history, reading->log, &identity);
     }
     return status;
 }
 
-enum nj_status nj_run_logs_look(struct nj_run_logs *logs, const struct nj_run_logs_place *place,
+static enum nj_status visit_result(const struct reading *reading,
+                                   const struct nj_record *record, struct nj_error *err)
+{
+    struct nj_result_record result;
+    bool is_result = false;
+    struct nj_log_spot payload = {.segment = reading->found->segment,
+                                  .n_bytes = (uint32_t)record->payload.length_bytes,
+                                  .offset_bytes =
+                                      record->offset_bytes + NJ_RECORD_HEADER_BYTES};
+    enum nj_status status = nj_result_record_decode(record, &result, &is_result, err);
+    return status == NJ_OK && is_result
+               ? nj_findings_add_result(reading->findings, &result, payload, err)
+               : status;
+}
+
+static enum nj_status visit_id(void *context, const struct nj_token_entry *entry,
+                               struct nj_error *err)
+{
+    const struct reading *reading = context;
+    if (entry->token < 0 || (uint32_t)entry->token >= reading->n_vocabulary) {
+        return nj_fail(err, NJ_E_STATE,
+                       "tokens.log: id %ld was never chosen, the model has %lu",
+                       (long)entry->token, (unsigned long)reading->n_vocabulary);
+    }
+    return nj_findings_add_id(reading->findings, entry, err);
+}
+
+static enum nj_status visit_items(void *context, const struct nj_record *record,
+                                  struct nj_error *err)
+{
+    struct reading *reading = context;
+    const struct log_kind *kind = &kinds[reading->log];
+    if (record->type == kind->identity_type) {
+        return visit_identity(reading, record, err);
+    }
+    if (record->type != kind->item_type) {
+        return NJ_OK; /* a kind that a later version of the same format may add */
+    }
+    enum nj_status status = reading->log == NJ_LOG_RESULTS
+                                ? visit_result(reading, record, err)
+                                : nj_token_record_decode(record, visit_id, reading, err);
+    if (status == NJ_OK) {
+        reading->history->n_item_records++;
+    }
+    return status;
+}
+
+enum nj_status nj_run_logs_read(struct nj_run_logs *logs, const struct nj_run_logs_place *place,
                                 struct nj_history *history, struct nj_error *err)
 {
     logs->place = *place;
@@ -75,68 +117,22 @@ enum nj_status nj_run_logs_look(struct nj_run_logs *logs, const struct nj_run_lo
     enum nj_status status = nj_log_file_read(&journal, nj_history_visit, history,
                                              &logs->found[NJ_LOG_JOURNAL], err);
     for (enum nj_run_log log = NJ_LOG_RESULTS; log < NJ_N_RUN_LOGS && status == NJ_OK; log++) {
-        struct glance glance = {.history = history, .log = log};
+        struct reading reading = {.history = history,
+                                  .findings = &logs->findings,
+                                  .log = log,
+                                  .found = &logs->found[log],
+                                  .n_vocabulary = place->n_vocabulary};
         struct nj_log_file_place file = place_of(place, log);
-        status = nj_log_file_read(&file, visit_glance, &glance, &logs->found[log], err);
+        status = nj_log_file_read(&file, visit_items, &reading, &logs->found[log], err);
     }
     return status;
 }
 
-static enum nj_status visit_result(void *context, const struct nj_record *record,
-                                   struct nj_error *err)
+enum nj_status nj_run_logs_enter(struct nj_run_logs *logs, struct nj_ledger *ledger,
+                                 struct nj_error *err)
 {
-    struct nj_ledger *ledger = context;
-    struct nj_result_record result;
-    bool is_result = false;
-    enum nj_status status = nj_result_record_decode(record, &result, &is_result, err);
-    if (status != NJ_OK || !is_result || result.item_index >= ledger->n_items) {
-        return status;
-    }
-    const struct nj_digest *wanted = &ledger->items[result.item_index].digest;
-    if (memcmp(wanted->bytes, result.item_digest.bytes, NJ_DIGEST_BYTES) == 0) {
-        nj_ledger_set_done(ledger, result.item_index, result.is_ok,
-                           record->offset_bytes + NJ_RECORD_HEADER_BYTES +
-                               NJ_RESULT_PREFIX_BYTES,
-                           (uint32_t)result.line.length_bytes);
-    }
-    return NJ_OK;
-}
-
-struct restorer {
-    struct nj_ledger *ledger;
-    uint32_t n_vocabulary;
-};
-
-static enum nj_status restore_token(void *context, const struct nj_token_entry *entry,
-                                    struct nj_error *err)
-{
-    const struct restorer *restorer = context;
-    if (entry->token < 0 || (uint32_t)entry->token >= restorer->n_vocabulary) {
-        return nj_fail(err, NJ_E_STATE,
-                       "tokens.log: id %ld was never chosen, the model has %lu",
-                       (long)entry->token, (unsigned long)restorer->n_vocabulary);
-    }
-    return nj_ledger_restore(restorer->ledger, entry, err);
-}
-
-static enum nj_status visit_tokens(void *context, const struct nj_record *record,
-                                   struct nj_error *err)
-{
-    return nj_token_record_decode(record, restore_token, context, err);
-}
-
-enum nj_status nj_run_logs_read(struct nj_run_logs *logs, struct nj_ledger *ledger,
-                                struct nj_error *err)
-{
-    struct restorer restorer = {.ledger = ledger, .n_vocabulary = logs->place.n_vocabulary};
-    struct nj_log_file_place results = place_of(&logs->place, NJ_LOG_RESULTS);
-    struct nj_log_file_place tokens = place_of(&logs->place, NJ_LOG_TOKENS);
-    enum nj_status status =
-        nj_log_file_read(&results, visit_result, ledger, &logs->found[NJ_LOG_RESULTS], err);
-    if (status == NJ_OK) {
-        status = nj_log_file_read(&tokens, visit_tokens, &restorer, &logs->found[NJ_LOG_TOKENS],
-                                  err);
-    }
+    enum nj_status status = nj_findings_enter(&logs->findings, ledger, err);
+    nj_findings_deinit(&logs->findings);
     return status;
 }
 
@@ -211,4 +207,5 @@ void nj_run_logs_close(struct nj_run_logs *logs)
     for (enum nj_run_log log = 0; log < NJ_N_RUN_LOGS; log++) {
         nj_log_file_close(&logs->files[log]);
     }
+    nj_findings_deinit(&logs->findings);
 }

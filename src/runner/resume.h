@@ -1,8 +1,8 @@
 /* The three logs of a run folder, and what earlier runs left in them.
  *
- * First all are looked at, and nothing is changed: whether this nightjar knows them, and what
- * run they belong to. Only when the job has been found good, and its model can be opened, are
- * they recovered (runner/log_file) and appended to.
+ * First all are read, once, and nothing is changed: whether this nightjar knows them, what run
+ * they belong to, what it did. Only when the job has been found good, and its model can be
+ * opened, are they recovered (runner/log_file) and appended to.
  *
  * Results are read before tokens, so that ids are kept in memory for unfinished items only. A
  * result without a done mark in the journal is adopted and marked; a mark without a result
@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "runner/findings.h"
 #include "runner/history.h"
 #include "runner/ledger.h"
 #include "runner/log_file.h"
@@ -36,16 +37,17 @@ struct nj_run_logs_place {
 struct nj_run_logs {
     struct nj_run_logs_place place;
     struct nj_log_found found[NJ_N_RUN_LOGS];
+    struct nj_findings findings;
     struct nj_log_file files[NJ_N_RUN_LOGS];
 };
 
-/* Looks at all three logs for versions, identities and turns. Changes nothing. */
-enum nj_status nj_run_logs_look(struct nj_run_logs *logs, const struct nj_run_logs_place *place,
+/* Reads all three logs: versions, identities, turns, results and ids. Changes nothing. */
+enum nj_status nj_run_logs_read(struct nj_run_logs *logs, const struct nj_run_logs_place *place,
                                 struct nj_history *history, struct nj_error *err);
 
-/* Enters results and ids into the ledger, whose items are known. Changes nothing. */
-enum nj_status nj_run_logs_read(struct nj_run_logs *logs, struct nj_ledger *ledger,
-                                struct nj_error *err);
+/* Enters results and ids into the ledger, whose items are known. Once only. */
+enum nj_status nj_run_logs_enter(struct nj_run_logs *logs, struct nj_ledger *ledger,
+                                 struct nj_error *err);
 
 /* Recovers, or creates, all three for appending. */
 enum nj_status nj_run_logs_open(struct nj_run_logs *logs, struct nj_error *err);

@@ -24,7 +24,6 @@ struct run {
     struct nj_folder_host folder_host;
     struct nj_run_host host;
     struct nj_checkpoint checkpoint;
-    int live_fd;
     struct nj_loop loop;
 };
 
@@ -95,7 +94,6 @@ static void prepare_checkpoint(struct run *run)
     run->checkpoint = (struct nj_checkpoint){.fs = run->environment.fs,
                                              .tokens = &setup->logs.files[NJ_LOG_TOKENS],
                                              .results = &setup->logs.files[NJ_LOG_RESULTS],
-                                             .live_fd = run->live_fd,
                                              .host = &run->host,
                                              .ledger = &setup->ledger,
                                              .tokenizer = setup->subject.tokenizer};
@@ -124,14 +122,10 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
 
 static enum nj_status prepare_work(struct run *run, struct nj_error *err)
 {
-    enum nj_status status = prepare_loop(run, err);
-    if (status == NJ_OK) {
-        status = nj_export_live(run->environment.fs, run->setup.folder.directory_fd,
-                                &run->setup.ledger, &run->live_fd, err);
-    }
     prepare_host(run);
     prepare_checkpoint(run);
-    return status;
+    enum nj_status status = prepare_loop(run, err);
+    return status == NJ_OK ? nj_checkpoint_open_live(&run->checkpoint, err) : status;
 }
 
 static void fill_report(struct run *run)
@@ -229,6 +223,9 @@ static enum nj_status complete(struct run *run, struct nj_error *err)
     }
     if (had_work) {
         status = work(run, err);
+    } else { /* who died before the end may have left it behind */
+        status = nj_export_live(run->environment.fs, run->setup.folder.directory_fd,
+                                &run->setup.ledger, err);
     }
     if (status == NJ_OK) {
         status = finish(run, err);
@@ -259,9 +256,6 @@ static void release(struct run *run)
     if (run->setup.folder.is_open) {
         nj_ballast_drop(fs, run->setup.folder.directory_fd);
     }
-    if (run->live_fd >= 0) {
-        (void)fs->close(fs->context, run->live_fd); /* derived, rewritten at the next start */
-    }
     nj_run_setup_deinit(&run->setup);
 }
 
@@ -276,7 +270,6 @@ enum nj_status nj_run_job(const struct nj_run_environment *environment,
     }
     memset(report, 0, sizeof *report);
     run->environment = *environment;
-    run->live_fd = -1;
     run->setup = (struct nj_run_setup){.environment = &run->environment,
                                        .spec = spec,
                                        .job_file = job_file,

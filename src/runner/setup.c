@@ -8,7 +8,7 @@
 #include "runner/survey.h"
 
 /* What its logs say; nothing is changed. */
-static enum nj_status look_at_logs(struct nj_run_setup *setup, struct nj_error *err)
+static enum nj_status read_logs(struct nj_run_setup *setup, struct nj_error *err)
 {
     struct nj_run_logs_place place = {.fs = setup->environment->fs,
                                       .directory_fd = setup->folder.directory_fd,
@@ -16,7 +16,7 @@ static enum nj_status look_at_logs(struct nj_run_setup *setup, struct nj_error *
                                       .n_vocabulary = setup->subject.info.dims.n_vocabulary,
                                       .entropy = setup->environment->entropy,
                                       .log = setup->environment->log};
-    return nj_run_logs_look(&setup->logs, &place, &setup->history, err);
+    return nj_run_logs_read(&setup->logs, &place, &setup->history, err);
 }
 
 /* A folder that is there already. --fresh does not care what is in it. */
@@ -32,7 +32,7 @@ static enum nj_status open_earlier(struct nj_run_setup *setup, struct nj_error *
         return status;
     }
     status = nj_run_folder_open(&setup->folder, fs, path, err);
-    return status == NJ_OK ? look_at_logs(setup, err) : status;
+    return status == NJ_OK ? read_logs(setup, err) : status;
 }
 
 /* A new folder, made only when the whole job has been found good and its model is open. Only
@@ -48,7 +48,7 @@ static enum nj_status open_new(struct nj_run_setup *setup, struct nj_error *err)
     if (status == NJ_OK && !is_empty) {
         status = nj_run_folder_move_aside(&setup->folder, setup->environment->log, err);
     }
-    return status == NJ_OK ? look_at_logs(setup, err) : status;
+    return status == NJ_OK ? read_logs(setup, err) : status;
 }
 
 static enum nj_status digest_rows(struct nj_run_setup *setup, struct nj_error *err)
@@ -137,7 +137,12 @@ static enum nj_status write_spec(struct nj_run_setup *setup, struct nj_error *er
         memcmp(found.bytes, setup->identity.spec.bytes, sizeof found.bytes) == 0) {
         return NJ_OK;
     }
-    return nj_file_replace(fs, setup->folder.directory_fd, "spec.yaml", setup->job_file, err);
+    status = nj_file_replace(fs, setup->folder.directory_fd, "spec.yaml", setup->job_file, err);
+    if (status == NJ_E_STORAGE) { /* asked once more, with a new file */
+        status =
+            nj_file_replace(fs, setup->folder.directory_fd, "spec.yaml", setup->job_file, err);
+    }
+    return status;
 }
 
 /* Writes down what this run is, where the folder does not say so already. */
@@ -184,7 +189,7 @@ static enum nj_status examine(struct nj_run_setup *setup, struct nj_error *err)
                                        &items_before, path, err);
     }
     if (status == NJ_OK && setup->folder.is_open) {
-        status = nj_run_logs_read(&setup->logs, &setup->ledger, err);
+        status = nj_run_logs_enter(&setup->logs, &setup->ledger, err);
     }
     setup->report->n_items_kept = setup->ledger.n_ok + setup->ledger.n_failed;
     return status == NJ_OK && !nj_run_setup_is_all_done(setup) ? open_engine(setup, err)

@@ -21,45 +21,49 @@ static void fill(struct nj_ledger *ledger)
     }
 }
 
-static void give(struct nj_ledger *ledger, uint64_t item, uint8_t tag, uint32_t position,
-                 nj_token token)
+static const struct nj_log_spot somewhere = {.segment = 2, .n_bytes = 10, .offset_bytes = 100};
+
+/* Ids from the token log for item `item`. */
+static void give(struct nj_ledger *ledger, uint64_t item, const uint32_t *positions, size_t n)
 {
-    struct nj_digest digest = digest_of(tag);
-    struct nj_token_entry entry = {.item_index = item,
-                                   .item_tag = nj_item_tag(&digest),
-                                   .position = position,
-                                   .token = token};
+    struct nj_restored restored = {.item_index = item, .first_position = positions[0]};
     struct nj_error err;
-    REQUIRE_OK(nj_ledger_restore(ledger, &entry, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        struct nj_token_entry entry = {.position = positions[i],
+                                       .token = (nj_token)(10 * positions[i] + (uint32_t)i)};
+        REQUIRE_OK(nj_restored_add(&restored, &entry, &err), &err);
+    }
+    REQUIRE_OK(nj_ledger_take_restored(ledger, &restored, &err), &err);
+    CHECK(restored.tokens.ids == NULL);
 }
 
-static void ids_of_open_items_are_restored_in_order(void)
+static void ids_of_open_items_are_taken(void)
 {
+    static const uint32_t some[] = {7, 8};
+    static const uint32_t one[] = {4};
     struct nj_ledger ledger;
     fill(&ledger);
-    give(&ledger, 1, 1, 7, 70);
-    give(&ledger, 2, 2, 4, 40);
-    give(&ledger, 1, 1, 8, 80);
+    give(&ledger, 1, some, 2);
+    give(&ledger, 2, one, 1);
 
     const struct nj_restored *restored = nj_ledger_restored(&ledger, 1);
 
     REQUIRE(restored != NULL);
     CHECK_EQ(restored->first_position, 7);
     CHECK_EQ(restored->tokens.n_ids, 2);
-    CHECK_EQ(restored->tokens.ids[1], 80);
+    CHECK_EQ(restored->tokens.ids[1], 81);
     CHECK_EQ(nj_ledger_n_tokens_restored(&ledger), 3);
     CHECK(nj_ledger_restored(&ledger, 0) == NULL);
     nj_ledger_deinit(&ledger);
 }
 
-static void ids_of_done_foreign_or_unknown_items_are_not(void)
+static void ids_of_done_items_are_thrown_away(void)
 {
+    static const uint32_t some[] = {7, 8};
     struct nj_ledger ledger;
     fill(&ledger);
-    nj_ledger_set_done(&ledger, 0, true, 100, 10);
-    give(&ledger, 0, 0, 7, 70);
-    give(&ledger, 1, 9, 7, 70); /* chosen for another prompt at this index */
-    give(&ledger, 3, 3, 7, 70);
+    nj_ledger_set_done(&ledger, 0, true, &somewhere);
+    give(&ledger, 0, some, 2);
 
     CHECK_EQ(nj_ledger_n_tokens_restored(&ledger), 0);
     nj_ledger_deinit(&ledger);
@@ -67,60 +71,54 @@ static void ids_of_done_foreign_or_unknown_items_are_not(void)
 
 static void an_id_chosen_again_or_behind_a_gap_is_not_taken(void)
 {
+    static const uint32_t positions[] = {7, 7, 9, 8};
     struct nj_ledger ledger;
     fill(&ledger);
-    give(&ledger, 1, 1, 7, 70);
-    give(&ledger, 1, 1, 7, 71);
-    give(&ledger, 1, 1, 9, 90);
-    give(&ledger, 1, 1, 8, 80);
+    give(&ledger, 1, positions, 4);
 
     const struct nj_restored *restored = nj_ledger_restored(&ledger, 1);
 
     REQUIRE(restored != NULL && restored->tokens.n_ids == 2);
     CHECK_EQ(restored->tokens.ids[0], 70);
-    CHECK_EQ(restored->tokens.ids[1], 80);
+    CHECK_EQ(restored->tokens.ids[1], 83);
     nj_ledger_deinit(&ledger);
 }
 
 static void log_probabilities_are_restored_with_their_ids(void)
 {
-    struct nj_ledger ledger;
-    struct nj_digest digest = digest_of(1);
-    struct nj_token_entry entry = {.item_index = 1,
-                                   .item_tag = nj_item_tag(&digest),
-                                   .position = 3,
-                                   .token = 8,
-                                   .logprob = -0.5f,
-                                   .n_top = 1,
-                                   .top = {{9, -0.25f}}};
+    struct nj_restored restored = {.first_position = 3, .logprobs.n_top = 1};
+    struct nj_token_entry entry = {
+        .position = 3, .token = 8, .logprob = -0.5f, .n_top = 1, .top = {{9, -0.25f}}};
     struct nj_error err;
-    fill(&ledger);
-    REQUIRE_OK(nj_ledger_restore(&ledger, &entry, &err), &err);
+    REQUIRE_OK(nj_restored_add(&restored, &entry, &err), &err);
     entry.position = 4;
-    REQUIRE_OK(nj_ledger_restore(&ledger, &entry, &err), &err);
+    REQUIRE_OK(nj_restored_add(&restored, &entry, &err), &err);
     entry.position = 5;
     entry.n_top = 0; /* not of this answer, which has one alternative to each id */
-    REQUIRE_OK(nj_ledger_restore(&ledger, &entry, &err), &err);
+    REQUIRE_OK(nj_restored_add(&restored, &entry, &err), &err);
 
-    const struct nj_restored *restored = nj_ledger_restored(&ledger, 1);
-
-    REQUIRE(restored != NULL && restored->logprobs.n_values == 4);
-    CHECK_EQ(restored->tokens.n_ids, 2);
-    CHECK_EQ(restored->logprobs.n_ids, 2);
-    CHECK_EQ(restored->logprobs.values[2].token, 8);
-    CHECK_EQ(restored->logprobs.values[3].token, 9);
-    CHECK(restored->logprobs.values[3].logprob == -0.25f);
-    nj_ledger_deinit(&ledger);
+    REQUIRE(restored.logprobs.n_values == 4);
+    CHECK_EQ(restored.tokens.n_ids, 2);
+    CHECK_EQ(restored.logprobs.n_ids, 2);
+    CHECK_EQ(restored.logprobs.values[2].token, 8);
+    CHECK_EQ(restored.logprobs.values[3].token, 9);
+    CHECK(restored.logprobs.values[3].logprob == -0.25f);
+    nj_restored_deinit(&restored);
 }
 
 static void the_first_result_wins(void)
 {
+    static const struct nj_log_spot elsewhere = {
+        .segment = 3, .n_bytes = 20, .offset_bytes = 200};
     struct nj_ledger ledger;
     fill(&ledger);
-    nj_ledger_set_done(&ledger, 2, false, 100, 10);
-    nj_ledger_set_done(&ledger, 2, true, 200, 20);
+    nj_ledger_set_done(&ledger, 2, false, &somewhere);
+    nj_ledger_set_done(&ledger, 2, true, &elsewhere);
 
-    CHECK_EQ(ledger.items[2].line_offset, 100);
+    struct nj_log_spot line = nj_ledger_line(&ledger.items[2]);
+    CHECK_EQ(line.segment, 2);
+    CHECK_EQ(line.offset_bytes, 100);
+    CHECK_EQ(line.n_bytes, 10);
     CHECK_EQ(ledger.items[2].state, NJ_ITEM_FAILED);
     CHECK_EQ(ledger.n_failed, 1);
     CHECK_EQ(ledger.n_ok, 0);
@@ -129,8 +127,8 @@ static void the_first_result_wins(void)
 
 int main(void)
 {
-    RUN(ids_of_open_items_are_restored_in_order);
-    RUN(ids_of_done_foreign_or_unknown_items_are_not);
+    RUN(ids_of_open_items_are_taken);
+    RUN(ids_of_done_items_are_thrown_away);
     RUN(an_id_chosen_again_or_behind_a_gap_is_not_taken);
     RUN(log_probabilities_are_restored_with_their_ids);
     RUN(the_first_result_wins);

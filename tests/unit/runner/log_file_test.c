@@ -1,5 +1,6 @@
 #include "runner/log_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,20 +113,30 @@ static void what_was_appended_is_visited_in_order(void)
     nj_log_file_close(&file);
 }
 
-static void payload_offsets_point_at_payloads(void)
+static void after_a_sync_it_is_known_where_each_payload_lies(void)
 {
     struct nj_log_file file;
     struct seen seen;
     struct nj_error err;
-    uint64_t offset = 0;
+    size_t ordinals[2] = {9, 9};
     char found[3];
     struct nj_bytes payload = {.data = (const uint8_t *)"xyz", .length_bytes = 3};
     (void)write_log();
     REQUIRE_OK(open_log(&file, &seen, &err), &err);
 
-    REQUIRE_OK(nj_log_file_append(&file, 1, payload, &offset, &err), &err);
+    append_letter(&file, 'q');
+    REQUIRE_OK(nj_log_file_sync(&file, &err), &err);
+    REQUIRE_OK(nj_log_file_append(&file, 1, (struct nj_bytes){0}, &ordinals[0], &err), &err);
+    REQUIRE_OK(nj_log_file_append(&file, 1, payload, &ordinals[1], &err), &err);
+    REQUIRE_OK(nj_log_file_sync(&file, &err), &err);
 
-    REQUIRE_OK(nj_file_read_exactly(file.fs, file.fd, found, 3, offset, "test.log", &err),
+    CHECK_EQ(ordinals[0], 0);
+    CHECK_EQ(ordinals[1], 1);
+    struct nj_log_spot spot = nj_log_file_spot(&file, ordinals[1]);
+    CHECK_EQ(spot.segment, 1);
+    CHECK_EQ(spot.n_bytes, 3);
+    REQUIRE_OK(nj_file_read_exactly(tiny_run_files(), file.fd, found, 3, spot.offset_bytes,
+                                    "test.log", &err),
                &err);
     CHECK_BYTES(found, "xyz", 3);
     nj_log_file_close(&file);
@@ -264,23 +275,62 @@ static void another_kind_of_log_is_refused_and_not_touched(void)
     CHECK_EQ(length_of("test.log"), length_bytes);
 }
 
-static void after_a_failed_sync_a_log_takes_nothing_more(void)
+/* Damaged twice at the same place, with other bytes: both are evidence. */
+static void quarantined_bytes_are_never_overwritten(void)
+{
+    struct nj_log_file file;
+    struct seen seen;
+    struct nj_error err;
+    char first[64];
+    char second[80];
+    uint64_t whole = write_log();
+    uint64_t record = (whole - NJ_RECORD_LOG_HEADER_BYTES) / N_RECORDS;
+    uint64_t kept = whole - record;
+    (void)snprintf(first, sizeof first, "test.log.bad-%llu", (unsigned long long)kept);
+    (void)snprintf(second, sizeof second, "%s.2", first);
+    (void)unlinkat(directory_fd, first, 0);
+    (void)unlinkat(directory_fd, second, 0);
+    write_at(kept + 40, "?", 1);
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+    nj_log_file_close(&file);
+    CHECK_EQ(length_of(first), record);
+
+    (void)write_log();
+    cut_at(whole - 1);
+    write_at(kept + 40, "!", 1);
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+    nj_log_file_close(&file);
+
+    CHECK_EQ(length_of(first), record);
+    CHECK_EQ(length_of(second), record - 1);
+}
+
+/* Dying between the copy and the cut. */
+static void the_same_bytes_are_quarantined_once(void)
 {
     struct faulty_files faulty;
     struct nj_log_file file;
     struct seen seen = {0};
     struct nj_error err;
-    struct nj_bytes payload = {.data = (const uint8_t *)"x", .length_bytes = 1};
-    (void)write_log();
+    char name[64];
+    char again[80];
+    uint64_t whole = write_log();
+    uint64_t kept = whole - (whole - NJ_RECORD_LOG_HEADER_BYTES) / N_RECORDS;
+    (void)snprintf(name, sizeof name, "test.log.bad-%llu", (unsigned long long)kept);
+    (void)snprintf(again, sizeof again, "%s.2", name);
+    (void)unlinkat(directory_fd, name, 0);
+    (void)unlinkat(directory_fd, again, 0);
+    cut_at(whole - 1);
     faulty_files_init(&faulty, tiny_run_files());
     struct nj_log_file_place place = place_of(&faulty.table, 1);
-    REQUIRE_OK(nj_log_file_open(&file, &place, see, &seen, &err), &err);
-    REQUIRE_OK(nj_log_file_append(&file, 1, payload, NULL, &err), &err);
-    faulty_files_fail(&faulty, FAULTY_DATA_SYNC, 1, 5);
+    faulty_files_fail(&faulty, FAULTY_TRUNCATE, 1, EIO);
+    faulty_files_fail_for_ever(&faulty, FAULTY_DATA_SYNC, 1, EIO);
+    CHECK_EQ(nj_log_file_open(&file, &place, see, &seen, &err), NJ_E_STORAGE);
+    CHECK(length_of(name) > 0);
 
-    CHECK_EQ(nj_log_file_sync(&file, &err), NJ_E_STORAGE);
-    CHECK_EQ(nj_log_file_append(&file, 1, payload, NULL, &err), NJ_E_STORAGE);
-    CHECK_CONTAINS(err.text, "earlier write or sync failed");
+    REQUIRE_OK(open_log(&file, &seen, &err), &err);
+
+    CHECK_EQ(length_of(again), 0);
     nj_log_file_close(&file);
 }
 
@@ -371,14 +421,15 @@ int main(void)
 {
     directory_fd = open(test_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     RUN(what_was_appended_is_visited_in_order);
-    RUN(payload_offsets_point_at_payloads);
+    RUN(after_a_sync_it_is_known_where_each_payload_lies);
     RUN(a_log_cut_at_any_byte_keeps_its_whole_records);
     RUN(a_flipped_byte_keeps_the_records_before_it_and_quarantines_the_rest);
     RUN(a_damaged_header_begins_the_log_anew_and_keeps_the_old_bytes_aside);
     RUN(zeros_at_the_end_are_cut_without_a_word);
     RUN(a_newer_version_is_refused_and_not_touched);
     RUN(another_kind_of_log_is_refused_and_not_touched);
-    RUN(after_a_failed_sync_a_log_takes_nothing_more);
+    RUN(quarantined_bytes_are_never_overwritten);
+    RUN(the_same_bytes_are_quarantined_once);
     RUN(a_log_larger_than_what_is_read_at_once_is_read_whole);
     RUN(a_record_that_cannot_be_true_is_damage);
     RUN(looking_at_a_log_changes_nothing);
