@@ -16,6 +16,7 @@ static const char usage[] =
     "  nightjar validate FILE...   check job files, nothing else\n"
     "  nightjar describe MODEL     what a model directory holds\n"
     "  nightjar bench kernels      how fast the kernels are here\n"
+    "  nightjar synth DIR          make up a model, to measure with\n"
     "\n"
     "  nightjar help VERB          the verb's flags, as VERB --help\n"
     "  nightjar --version\n";
@@ -28,7 +29,8 @@ struct verb {
 static const struct verb verbs[] = {{"run", nj_cli_run},
                                     {"validate", nj_cli_validate},
                                     {"describe", nj_cli_describe},
-                                    {"bench", nj_cli_bench}};
+                                    {"bench", nj_cli_bench},
+                                    {"synth", nj_cli_synth}};
 
 static const struct verb *find_verb(const char *name)
 {

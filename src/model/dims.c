@@ -446,6 +446,23 @@ out:
     return status;
 }
 
+/* Takes the document. */
+static enum nj_status read_dims(struct nj_json *document, struct nj_dims *dims,
+                                struct nj_error *err)
+{
+    struct nj_complaints complaints = {.err = err};
+    struct config config = {.top = nj_json_root(document), .complaints = &complaints};
+    struct nj_dims read;
+    memset(&read, 0, sizeof read);
+    read_config(&config, &read);
+    nj_json_destroy(document);
+    enum nj_status status = nj_complaints_status(&complaints);
+    if (status == NJ_OK) {
+        *dims = read;
+    }
+    return status;
+}
+
 enum nj_status nj_dims_read(const struct nj_file_system *fs, const char *directory,
                             struct nj_dims *dims, struct nj_error *err)
 {
@@ -454,18 +471,16 @@ enum nj_status nj_dims_read(const struct nj_file_system *fs, const char *directo
     if (status != NJ_OK) {
         return nj_prefix(err, status, "read model %s", directory);
     }
-    struct nj_complaints complaints = {.err = err};
-    struct config config = {.top = nj_json_root(document), .complaints = &complaints};
-    struct nj_dims read;
-    memset(&read, 0, sizeof read);
-    read_config(&config, &read);
-    nj_json_destroy(document);
-    status = nj_complaints_status(&complaints);
-    if (status != NJ_OK) {
-        return nj_prefix(err, status, "%s/config.json", directory);
-    }
-    *dims = read;
-    return NJ_OK;
+    status = read_dims(document, dims, err);
+    return status == NJ_OK ? NJ_OK : nj_prefix(err, status, "%s/config.json", directory);
+}
+
+enum nj_status nj_dims_parse(struct nj_text config, struct nj_dims *dims, struct nj_error *err)
+{
+    struct nj_json *document = NULL;
+    enum nj_status status =
+        as_weights_error(nj_json_parse(config, "config.json", &document, err), err);
+    return status == NJ_OK ? read_dims(document, dims, err) : status;
 }
 
 bool nj_dims_layer_is_moe(const struct nj_dims *dims, uint32_t layer)

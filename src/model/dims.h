@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text.h"
 
 enum { NJ_LAYERS_LIMIT = 1024 };
 
@@ -75,6 +76,9 @@ struct nj_dims {
 /* Reads `<directory>/config.json`. NJ_E_NOT_FOUND or NJ_E_WEIGHTS. */
 enum nj_status nj_dims_read(const struct nj_file_system *fs, const char *directory,
                             struct nj_dims *dims, struct nj_error *err);
+
+/* The same of the text of a config.json. NJ_E_WEIGHTS. */
+enum nj_status nj_dims_parse(struct nj_text config, struct nj_dims *dims, struct nj_error *err);
 
 bool nj_dims_layer_is_moe(const struct nj_dims *dims, uint32_t layer);
 
