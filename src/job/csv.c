@@ -312,6 +312,27 @@ static enum nj_status keep_header(struct nj_csv *csv, const struct nj_text *name
     return NJ_OK;
 }
 
+/* People save tables with other delimiters, and then every name is unknown. */
+static void warn_of_delimiter(const struct nj_csv *csv, struct nj_text record,
+                              struct nj_diagnostics *diagnostics)
+{
+    static const struct {
+        char delimiter;
+        const char *name, *hint;
+    } others[] = {
+        {';', "';'", "if it parts columns, write rows: {file: ..., delimiter: \";\"}"},
+        {'\t', "a tab", "if it parts columns, write rows: {file: ..., format: tsv}"},
+        {',', "','", "if it parts columns, write rows: {file: ..., format: csv}"}};
+    bool is_meant = record.length_bytes > 0 && record.data[0] == '"';
+    for (size_t i = 0; !is_meant && i < sizeof others / sizeof others[0]; i++) {
+        if (memchr(record.data, others[i].delimiter, record.length_bytes) != NULL) {
+            nj_diagnose(diagnostics, NJ_SEVERITY_WARNING, column_place(csv), others[i].hint,
+                        "the header has %s and only one column", others[i].name);
+            return;
+        }
+    }
+}
+
 enum nj_status nj_csv_begin(struct nj_csv *csv, struct nj_row_input *input,
                             struct nj_arena *arena, char delimiter,
                             struct nj_diagnostics *diagnostics, bool *is_usable,
@@ -338,6 +359,9 @@ enum nj_status nj_csv_begin(struct nj_csv *csv, struct nj_row_input *input,
     }
     for (size_t i = 0; i < n_names; i++) {
         check_name(csv, names[i], i, diagnostics);
+    }
+    if (n_names == 1) {
+        warn_of_delimiter(csv, record, diagnostics);
     }
     status = keep_header(csv, names, n_names, err);
     if (status == NJ_OK) {

@@ -49,8 +49,8 @@ void nj_diagnose(struct nj_diagnostics *diagnostics, enum nj_severity severity,
                  struct nj_place place, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Of complaints that have no line and say the same, the first stays: a mistake in a flag is found
- * in every document that it changes. */
+/* Of complaints that have no line and say the same, the first stays: a mistake in a flag is
+ * found in every document that it changes. */
 void nj_diagnostics_drop_repeated(struct nj_diagnostics *diagnostics);
 
 /* "file:line:column: what, hint"; a warning reads "file:line:column: warning: what, hint".

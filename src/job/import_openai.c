@@ -322,14 +322,15 @@ static bool next_line(struct nj_text source, size_t *offset, struct nj_text *lin
     const char *begin = source.data + *offset;
     const char *end = memchr(begin, '\n', source.length_bytes - *offset);
     size_t length = end == NULL ? source.length_bytes - *offset : (size_t)(end - begin);
-    *line = (struct nj_text){begin, length};
     *offset += length + 1;
+    length -= length > 0 && begin[length - 1] == '\r' ? 1 : 0;
+    *line = (struct nj_text){begin, length};
     return true;
 }
 
 static bool is_blank(struct nj_text line)
 {
-    static const char blanks[] = {' ', '\t', '\r'};
+    static const char blanks[] = {' ', '\t'};
     for (size_t i = 0; i < line.length_bytes; i++) {
         if (memchr(blanks, line.data[i], sizeof blanks) == NULL) {
             return false;
@@ -395,6 +396,9 @@ static bool check_source(struct nj_schema *schema, size_t n_requests)
 {
     size_t valid = nj_text_valid_prefix(schema->source);
     struct nj_place first = {schema->path, 1, 1};
+    if (nj_source_refuse_utf16(schema->source, schema->path, schema->diagnostics)) {
+        return false;
+    }
     if (valid < schema->source.length_bytes) {
         nj_schema_error(schema, nj_source_place(schema->source, 0, first, valid),
                         "save the file as UTF-8", "byte 0x%02X is not UTF-8 text",

@@ -1,7 +1,6 @@
 #include "job/items.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +9,17 @@
 #include "base/checked.h"
 #include "job/item_seed.h"
 #include "job/matrix.h"
+#include "job/prompt_files.h"
 #include "job/row_reader.h"
 #include "job/sampling_keys.h"
-#include "job/source_text.h"
+#include "job/unknown_names.h"
 #include "job/variables.h"
 
 struct nj_item_iterator {
     const struct nj_job_spec *spec;
     uint64_t job_seed;
     struct nj_arena arena; /* lives as long as the iterator: header, prompt files */
-    struct nj_prompt_template *prompts; /* the spec's, with the files that they name */
+    const struct nj_prompt_template *prompts; /* the spec's, with the files that they name */
     struct nj_row_reader *reader;
     struct nj_row row;
     bool has_row;
@@ -30,76 +30,11 @@ struct nj_item_iterator {
     uint32_t next_sample; /* of the present item */
     bool ignores_samples; /* gives the first sample only */
     uint64_t next_index;
+    uint64_t n_rows;                  /* taken so far */
+    struct nj_unknown_names *unknown; /* gathers them; NULL: they are told at once */
 };
 
 /* --- opening --- */
-
-static void diagnose_text(struct nj_diagnostics *diagnostics, const char *path,
-                          struct nj_text text, size_t valid)
-{
-    struct nj_place first = {path, 1, 1};
-    nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, nj_source_place(text, 0, first, valid),
-                "save the file as UTF-8", "byte 0x%02X is not UTF-8 text",
-                (unsigned)(unsigned char)text.data[valid]);
-}
-
-/* A prompt in a file of its own: its text is the file's, without a byte order mark. */
-static enum nj_status load_prompt(struct nj_item_iterator *iterator,
-                                  const struct nj_file_system *fs,
-                                  struct nj_prompt_template *prompt,
-                                  struct nj_diagnostics *diagnostics, struct nj_error *err)
-{
-    struct nj_bytes content;
-    struct nj_error why;
-    enum nj_status status =
-        nj_file_read_whole(fs, AT_FDCWD, prompt->prompt_path, NJ_JOB_FILE_LIMIT_BYTES,
-                           &iterator->arena, &content, &why);
-    if (status == NJ_E_MEMORY || status == NJ_E_PERMISSION) {
-        return nj_fail(err, status, "%s", why.text);
-    }
-    if (status != NJ_OK) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->prompt_path_place, NULL, "%s",
-                    why.text);
-        return NJ_OK;
-    }
-    struct nj_text text = {(const char *)content.data, content.length_bytes};
-    size_t valid = nj_text_valid_prefix(text);
-    if (valid < text.length_bytes) {
-        diagnose_text(diagnostics, prompt->prompt_path, text, valid);
-        return NJ_OK;
-    }
-    size_t mark = nj_source_mark_at(text, 0);
-    struct nj_text_origin origin = {text, mark, text.length_bytes, {prompt->prompt_path, 1, 1}};
-    prompt->prompt = (struct nj_text){text.data + mark, text.length_bytes - mark};
-    if (prompt->prompt.length_bytes == 0) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->prompt_path_place, NULL,
-                    "the prompt file '%s' is empty", prompt->prompt_path);
-    }
-    return nj_template_compile(prompt->prompt, &origin, &iterator->arena, diagnostics,
-                               &prompt->prompt_compiled)
-               ? NJ_OK
-               : nj_arena_fail(&iterator->arena, prompt->prompt_path, err);
-}
-
-static enum nj_status load_prompts(struct nj_item_iterator *iterator,
-                                   const struct nj_file_system *fs,
-                                   struct nj_diagnostics *diagnostics, struct nj_error *err)
-{
-    const struct nj_job_spec *spec = iterator->spec;
-    iterator->prompts =
-        nj_arena_take_array(&iterator->arena, spec->n_prompts, sizeof iterator->prompts[0]);
-    if (iterator->prompts == NULL) {
-        return nj_arena_fail(&iterator->arena, "open the prompts", err);
-    }
-    enum nj_status status = NJ_OK;
-    for (size_t i = 0; i < spec->n_prompts && status == NJ_OK; i++) {
-        iterator->prompts[i] = spec->prompts[i];
-        if (spec->prompts[i].prompt_path != NULL) {
-            status = load_prompt(iterator, fs, &iterator->prompts[i], diagnostics, err);
-        }
-    }
-    return status;
-}
 
 /* With a header (or no rows at all) unknown names are known before the first row, and said
  * once instead of for each. */
@@ -108,6 +43,7 @@ static enum nj_status check_names(struct nj_item_iterator *iterator,
 {
     const struct nj_job_spec *spec = iterator->spec;
     struct nj_variable_list columns = {0};
+    struct nj_unknown_names unknown = {.arena = &iterator->arena};
     bool is_known = nj_row_reader_columns(iterator->reader, &columns);
     if (!is_known && spec->rows.format != NJ_ROWS_NONE) {
         return NJ_OK;
@@ -123,17 +59,19 @@ static enum nj_status check_names(struct nj_item_iterator *iterator,
     for (size_t i = 0; i < spec->n_prompts; i++) {
         scope.prompt =
             (struct nj_variable_list){iterator->prompts[i].vars, iterator->prompts[i].n_vars};
-        nj_scope_check(&scope, spec, &iterator->prompts[i], diagnostics);
+        nj_unknown_names_look(&unknown, &scope, spec, &iterator->prompts[i]);
     }
-    return scope.out_of_memory ? nj_arena_fail(&iterator->arena, "check variables", err)
-                               : NJ_OK;
+    nj_unknown_names_tell(&unknown, 0, diagnostics);
+    return unknown.out_of_memory ? nj_arena_fail(&iterator->arena, "check variables", err)
+                                 : NJ_OK;
 }
 
 static enum nj_status prepare(struct nj_item_iterator *iterator,
                               const struct nj_file_system *fs,
                               struct nj_diagnostics *diagnostics, struct nj_error *err)
 {
-    enum nj_status status = load_prompts(iterator, fs, diagnostics, err);
+    enum nj_status status = nj_prompt_files_load(iterator->spec, fs, &iterator->arena,
+                                                 diagnostics, &iterator->prompts, err);
     if (status != NJ_OK) {
         return status;
     }
@@ -209,6 +147,7 @@ struct rendering {
     struct nj_arena *arena;
     struct nj_diagnostics *diagnostics;
     struct nj_scope scope;
+    bool has_unknown; /* a name: what was rendered is not whole */
     bool out_of_memory;
 };
 
@@ -222,7 +161,10 @@ static void render(struct rendering *rendering, const struct nj_template *compil
     if (status == NJ_E_MEMORY || rendering->scope.out_of_memory) {
         rendering->out_of_memory = true;
     } else if (status != NJ_OK) {
-        nj_scope_complain(&rendering->scope, unknown, rendering->diagnostics);
+        rendering->has_unknown = true;
+        if (rendering->iterator->unknown == NULL) {
+            nj_unknown_names_complain(&rendering->scope, unknown, rendering->diagnostics);
+        }
     }
 }
 
@@ -295,9 +237,8 @@ static void render_messages(struct rendering *rendering, struct nj_item *item)
 /* Without a frame an empty prompt has no tokens, and nothing can follow nothing. */
 static void render_bare_prompt(struct rendering *rendering, struct nj_item *item)
 {
-    size_t n_errors = rendering->diagnostics->n_errors;
     render(rendering, &rendering->prompt->prompt_compiled, &item->prompt);
-    if (item->prompt.length_bytes > 0 || rendering->diagnostics->n_errors > n_errors) {
+    if (item->prompt.length_bytes > 0 || rendering->has_unknown) {
         return;
     }
     const struct nj_place *row = rendering->scope.row_place;
@@ -414,6 +355,11 @@ static enum nj_status render_item(struct nj_item_iterator *iterator, struct nj_a
     render_names(&rendering, item);
     render_content(&rendering, item);
     choose_sampling(&rendering, item);
+    if (rendering.has_unknown && iterator->unknown != NULL) {
+        nj_unknown_names_look(iterator->unknown, &rendering.scope, iterator->spec,
+                              rendering.prompt);
+        rendering.out_of_memory |= iterator->unknown->out_of_memory;
+    }
     item->vars = nj_scope_flatten(&rendering.scope, &item->n_vars);
     if (rendering.out_of_memory || rendering.scope.out_of_memory) {
         return nj_arena_fail(arena, "render an item", err);
@@ -483,6 +429,7 @@ static enum nj_status next_item(struct nj_item_iterator *iterator, struct nj_are
             return status;
         }
         iterator->has_row = true;
+        iterator->n_rows++;
     }
     if (!*has_item) {
         return NJ_OK;
@@ -540,14 +487,18 @@ static enum nj_status check_each(struct nj_item_iterator *iterator,
 {
     bool has_item = true;
     enum nj_status status = NJ_OK;
+    struct nj_unknown_names unknown = {.arena = &iterator->arena};
     iterator->n_repeats = 1;
     iterator->ignores_samples = true;
+    iterator->unknown = &unknown;
     while (status == NJ_OK && has_item) {
         struct nj_arena arena = {0};
         struct nj_item item;
         status = next_item(iterator, &arena, diagnostics, &item, &has_item, err);
         nj_arena_deinit(&arena);
     }
+    iterator->unknown = NULL;
+    nj_unknown_names_tell(&unknown, iterator->n_rows, diagnostics);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "job/running_keys.h"
 #include "job/sampling_keys.h"
 #include "job/schema.h"
+#include "job/unknown_names.h"
 #include "job/variables.h"
 #include "job/yaml_tree.h"
 
@@ -411,9 +412,9 @@ static void check_thinking(struct nj_schema *schema, const struct job_draft *dra
                     "'thinking' needs prompts in the chat format");
 }
 
-/* Whether names are known can be said now unless the columns stand in another file. */
-static void check_variables(struct nj_schema *schema, const struct nj_job_spec *spec,
-                            struct nj_variable_list row, const struct nj_place *row_place)
+static void look_for_variables(struct nj_schema *schema, const struct nj_job_spec *spec,
+                               struct nj_variable_list row, const struct nj_place *row_place,
+                               struct nj_unknown_names *unknown)
 {
     for (size_t i = 0; i < spec->n_prompts; i++) {
         const struct nj_prompt_template *prompt = &spec->prompts[i];
@@ -428,25 +429,23 @@ static void check_variables(struct nj_schema *schema, const struct nj_job_spec *
             schema->out_of_memory = true;
             return;
         }
-        nj_scope_check(&scope, spec, prompt, schema->diagnostics);
-        schema->out_of_memory |= scope.out_of_memory;
+        nj_unknown_names_look(unknown, &scope, spec, prompt);
     }
 }
 
+/* Whether names are known can be said now unless the columns stand in another file. */
 static void check_all_variables(struct nj_schema *schema, const struct nj_job_spec *spec)
 {
+    struct nj_unknown_names unknown = {.arena = schema->arena};
     if (spec->rows.format == NJ_ROWS_NONE && spec->rows.path == NULL) {
-        check_variables(schema, spec, (struct nj_variable_list){0}, NULL);
+        look_for_variables(schema, spec, (struct nj_variable_list){0}, NULL, &unknown);
     }
-    /* Rows usually agree, so what the first lacks is said once and not for each. */
     for (size_t i = 0; i < spec->rows.n_inline_rows; i++) {
-        size_t n_errors = schema->diagnostics->n_errors;
         struct nj_variable_list row = {spec->rows.inline_rows[i], spec->rows.inline_counts[i]};
-        check_variables(schema, spec, row, i == 0 ? NULL : &spec->rows.inline_places[i]);
-        if (schema->diagnostics->n_errors > n_errors) {
-            return;
-        }
+        look_for_variables(schema, spec, row, &spec->rows.inline_places[i], &unknown);
     }
+    nj_unknown_names_tell(&unknown, spec->rows.n_inline_rows, schema->diagnostics);
+    schema->out_of_memory |= unknown.out_of_memory;
 }
 
 /* --- which models are used --- */

@@ -58,6 +58,18 @@ static bool is_blank(struct nj_text line)
     return true;
 }
 
+/* A mistake at the line's end must not be told as one of the next line. */
+static struct nj_text without_break(struct nj_text line)
+{
+    if (line.length_bytes > 0 && line.data[line.length_bytes - 1] == '\n') {
+        line.length_bytes--;
+    }
+    if (line.length_bytes > 0 && line.data[line.length_bytes - 1] == '\r') {
+        line.length_bytes--;
+    }
+    return line;
+}
+
 /* A line being taken apart. */
 struct members {
     struct nj_jsonl *jsonl;
@@ -228,7 +240,7 @@ enum nj_status nj_jsonl_next(struct nj_jsonl *jsonl, bool wants_values,
     }
     row->place = nj_row_input_place(jsonl->input, 0);
     struct members members = {.jsonl = jsonl, .arena = row_arena, .diagnostics = diagnostics};
-    nj_json_walk_init(&members.scan, line);
+    nj_json_walk_init(&members.scan, without_break(line));
     if (!read_row(&members, row)) {
         *outcome = NJ_ROW_BAD;
     }

@@ -7,6 +7,7 @@
 #include "job/csv.h"
 #include "job/jsonl.h"
 #include "job/row_input.h"
+#include "job/source_text.h"
 
 enum { SHUFFLE_PURPOSE = 1 }; /* of the draw; sampling uses 0 */
 
@@ -49,6 +50,9 @@ static enum nj_status open_input(struct nj_row_reader *reader, const struct nj_f
         nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, reader->source->place, NULL, "%s",
                     why.text);
         reader->is_at_end = true;
+    } else {
+        reader->is_at_end = nj_source_refuse_utf16(nj_row_input_window(&reader->input),
+                                                   reader->source->path, diagnostics);
     }
     return NJ_OK;
 }

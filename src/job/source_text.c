@@ -11,6 +11,18 @@ size_t nj_source_mark_at(struct nj_text source, size_t offset)
     return is_there ? length : 0;
 }
 
+bool nj_source_refuse_utf16(struct nj_text source, const char *path,
+                            struct nj_diagnostics *diagnostics)
+{
+    bool is_utf16 = source.length_bytes >= 2 && (memcmp(source.data, "\xFF\xFE", 2) == 0 ||
+                                                 memcmp(source.data, "\xFE\xFF", 2) == 0);
+    if (is_utf16) {
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, (struct nj_place){path, 1, 1},
+                    "save the file as UTF-8", "the file is UTF-16");
+    }
+    return is_utf16;
+}
+
 static bool is_break(uint32_t code_point)
 {
     return code_point == '\n' || code_point == '\r' || code_point == 0x85 ||

@@ -16,6 +16,11 @@
 /* The length of the UTF-8 byte order mark at `offset`; 0 when there is none. */
 size_t nj_source_mark_at(struct nj_text source, size_t offset);
 
+/* True after a complaint when the file begins as UTF-16 does, which spreadsheets call Unicode.
+ */
+bool nj_source_refuse_utf16(struct nj_text source, const char *path,
+                            struct nj_diagnostics *diagnostics);
+
 /* The place of the byte at `offset`, counted from `base`, the place of the byte at
  * `base_offset`. Line breaks are those of YAML: LF, CRLF, CR, U+0085, U+2028, U+2029. */
 struct nj_place nj_source_place(struct nj_text source, size_t base_offset, struct nj_place base,

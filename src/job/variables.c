@@ -1,16 +1,9 @@
 #include "job/variables.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job/json_walk.h"
-
-enum {
-    SUGGESTION_DISTANCE = 2,
-    NAMES_SHOWN = 12, /* in the list of known names */
-    HINT_BYTES = 768
-};
 
 static int compare_names(struct nj_text a, struct nj_text b)
 {
@@ -184,119 +177,4 @@ struct nj_variable *nj_scope_flatten(struct nj_scope *scope, size_t *n_variables
     }
     *n_variables = n_all;
     return all;
-}
-
-static int shown_length(struct nj_text name)
-{
-    return (int)(name.length_bytes < 40 ? name.length_bytes : 40);
-}
-
-/* A sentence that grows in place and is cut where it does not fit. */
-struct sentence {
-    char text[HINT_BYTES];
-    size_t length;
-};
-
-static void append(struct sentence *sentence, struct nj_text text)
-{
-    size_t room = sizeof sentence->text - 1 - sentence->length;
-    size_t length = text.length_bytes < room ? text.length_bytes : room;
-    memcpy(sentence->text + sentence->length, text.data, length);
-    sentence->length += length;
-}
-
-static void append_words(struct sentence *sentence, const char *words)
-{
-    append(sentence, nj_text_from(words));
-}
-
-static void append_name(struct sentence *sentence, struct nj_text name)
-{
-    append(sentence, (struct nj_text){name.data, (size_t)shown_length(name)});
-}
-
-static void append_nearest(const struct nj_variable *all, size_t n_all, struct nj_text name,
-                           struct sentence *hint)
-{
-    const struct nj_variable *nearest = NULL;
-    unsigned best = SUGGESTION_DISTANCE + 1;
-    for (size_t i = 0; i < n_all; i++) {
-        unsigned distance = nj_text_distance(name, all[i].name, best);
-        if (distance < best && distance < all[i].name.length_bytes) {
-            best = distance;
-            nearest = &all[i];
-        }
-    }
-    if (nearest != NULL) {
-        append_words(hint, "did you mean '");
-        append_name(hint, nearest->name);
-        append_words(hint, "'? ");
-    }
-}
-
-static void describe_known(struct nj_scope *scope, struct nj_text name, struct sentence *hint)
-{
-    size_t n_all = 0;
-    const struct nj_variable *all = nj_scope_flatten(scope, &n_all);
-    if (all == NULL) {
-        return;
-    }
-    append_nearest(all, n_all, name, hint);
-    append_words(hint, "known: ");
-    for (size_t i = 0; i < n_all && i < NAMES_SHOWN; i++) {
-        append_name(hint, all[i].name);
-        append_words(hint, ", ");
-    }
-    append_words(hint, n_all > NAMES_SHOWN ? "..., _index" : "_index");
-    append_words(hint, scope->id_text.data != NULL ? ", _id" : "");
-}
-
-void nj_scope_complain(struct nj_scope *scope, const struct nj_template_part *unknown,
-                       struct nj_diagnostics *diagnostics)
-{
-    int length = shown_length(unknown->text);
-    if (nj_text_equals(unknown->text, "_date")) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, unknown->place,
-                    "results must not depend on the day", "'_date' is not supported yet");
-        return;
-    }
-    struct sentence hint = {.length = 0};
-    describe_known(scope, unknown->text, &hint);
-    if (scope->row_place != NULL) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, unknown->place, hint.text,
-                    "unknown variable '%.*s' for the row at %s:%u", length, unknown->text.data,
-                    scope->row_place->file, scope->row_place->line);
-        return;
-    }
-    nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, unknown->place, hint.text,
-                "unknown variable '%.*s'", length, unknown->text.data);
-}
-
-static void check_template(struct nj_scope *scope, const struct nj_template *compiled,
-                           struct nj_diagnostics *diagnostics)
-{
-    for (size_t i = 0; i < compiled->n_parts; i++) {
-        struct nj_text value;
-        const struct nj_template_part *part = &compiled->parts[i];
-        if (part->is_variable && !nj_scope_find(scope, part->text, &value)) {
-            nj_scope_complain(scope, part, diagnostics);
-        }
-    }
-}
-
-void nj_scope_check(struct nj_scope *scope, const struct nj_job_spec *spec,
-                    const struct nj_prompt_template *prompt, struct nj_diagnostics *diagnostics)
-{
-    struct nj_scope id_scope = *scope;
-    id_scope.id_text = (struct nj_text){0};
-    check_template(&id_scope,
-                   spec->id_template.length_bytes > 0 ? &spec->id_compiled
-                                                      : &prompt->id_compiled,
-                   diagnostics);
-    check_template(scope, &spec->filename_compiled, diagnostics);
-    check_template(scope, &prompt->prompt_compiled, diagnostics);
-    check_template(scope, &prompt->system_compiled, diagnostics);
-    for (size_t i = 0; i < prompt->n_messages; i++) {
-        check_template(scope, &prompt->messages[i].compiled, diagnostics);
-    }
 }

@@ -9,7 +9,6 @@
 #include "base/arena.h"
 #include "job/diagnostics.h"
 #include "job/spec.h"
-#include "job/template.h"
 
 /* By the bytes of the name, as all lists of variables here are sorted. */
 void nj_variables_sort(struct nj_variable *variables, size_t n_variables);
@@ -37,14 +36,5 @@ bool nj_scope_find(void *context, struct nj_text name, struct nj_text *value);
 
 /* All variables in force, each name once, sorted. NULL when memory ran out. */
 struct nj_variable *nj_scope_flatten(struct nj_scope *scope, size_t *n_variables);
-
-/* "unknown variable 'x'", with the nearest and all known names. */
-void nj_scope_complain(struct nj_scope *scope, const struct nj_template_part *unknown,
-                       struct nj_diagnostics *diagnostics);
-
-/* Complains about every unknown variable of the prompt's texts and of the job's id. */
-void nj_scope_check(struct nj_scope *scope, const struct nj_job_spec *spec,
-                    const struct nj_prompt_template *prompt,
-                    struct nj_diagnostics *diagnostics);
 
 #endif

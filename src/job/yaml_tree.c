@@ -597,20 +597,6 @@ static void read_events(struct builder *builder, yaml_parser_t *parser)
     }
 }
 
-/* libyaml would read UTF-16; we do not, since offsets into the file would mean nothing. */
-static bool refuse_utf16(const struct builder *builder)
-{
-    const struct nj_text source = builder->source;
-    bool is_utf16 = source.length_bytes >= 2 && (memcmp(source.data, "\xFF\xFE", 2) == 0 ||
-                                                 memcmp(source.data, "\xFE\xFF", 2) == 0);
-    if (is_utf16) {
-        nj_diagnose(builder->diagnostics, NJ_SEVERITY_ERROR,
-                    (struct nj_place){builder->path, 1, 1}, "save the file as UTF-8",
-                    "the file is UTF-16");
-    }
-    return is_utf16;
-}
-
 enum nj_status nj_yaml_tree_read(const char *path, struct nj_text source,
                                  struct nj_arena *arena, struct nj_diagnostics *diagnostics,
                                  struct nj_documents *documents, struct nj_error *err)
@@ -623,7 +609,7 @@ enum nj_status nj_yaml_tree_read(const char *path, struct nj_text source,
     if (builder.roots == NULL) {
         return nj_arena_fail(arena, path, err);
     }
-    if (refuse_utf16(&builder)) {
+    if (nj_source_refuse_utf16(source, path, diagnostics)) {
         return NJ_OK;
     }
     yaml_parser_t parser;

@@ -271,6 +271,13 @@ static void mistakes_of_a_batch_come_all_at_once_with_their_lines(void)
         "b.jsonl:13:77: name 'n' stands twice in the object");
 }
 
+static void a_line_of_a_batch_that_ends_too_early_is_told_at_its_own_end(void)
+{
+    check("batch.jsonl", "{\"custom_id\":\"a\"\r\n{\"custom_id\":\"b\",\r\n",
+          "batch.jsonl:1:17: ',' or '}' expected\n"
+          "batch.jsonl:2:18: name in double quotes expected");
+}
+
 static void a_batch_without_requests_is_no_job(void)
 {
     check("b.jsonl", "\n \n", "b.jsonl: there is no request in the file");
@@ -340,6 +347,7 @@ int main(void)
     RUN(a_file_with_our_version_is_never_imported);
     RUN(a_batch_becomes_a_job_with_a_prompt_for_each_line);
     RUN(mistakes_of_a_batch_come_all_at_once_with_their_lines);
+    RUN(a_line_of_a_batch_that_ends_too_early_is_told_at_its_own_end);
     RUN(a_batch_without_requests_is_no_job);
     RUN(the_command_line_changes_what_is_imported);
     RUN(running_out_of_memory_anywhere_is_reported);

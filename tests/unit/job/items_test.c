@@ -305,6 +305,27 @@ static void mistakes_in_rows_come_all_at_once(void)
                      "known: b, _index, _id");
 }
 
+/* A thousand rows with one mistake in the template are one mistake. */
+static void a_name_that_many_rows_lack_is_said_once_with_how_many(void)
+{
+    static const char rows[] = "{\"a\":1}\n{\"b\":2}\n\n{\"b\":3,\"a\":4}\n{\"b\":5}\n";
+    write_file("rows.jsonl", rows, sizeof rows - 1);
+    check_complaints("nightjar: 1\nrows: rows.jsonl\nprompts: [\"{{a}} {{c}}\", \"{{c}}\"]\n"
+                     "matrix: {m: [x, y]}\nid: \"{{a}}\"\n",
+                     "job.yaml:3:12: unknown variable 'a' for 2 rows, the first at "
+                     "rows.jsonl:2, known: b, m, "
+                     "_index, _id\n"
+                     "job.yaml:3:18: unknown variable 'c', known: a, m, _index, _id\n"
+                     "job.yaml:3:27: unknown variable 'c', known: a, m, _index, _id\n"
+                     "job.yaml:5:6: unknown variable 'a' for 2 rows, the first at "
+                     "rows.jsonl:2, known: b, m, "
+                     "_index");
+    CHECK_COMPLAINTS("nightjar: 1\nrows: [{a: 1}, {b: 2}, {c: 3}]\nprompt: \"{{a}}{{x}}\"\n",
+                     "job.yaml:3:10: unknown variable 'a' for 2 rows, the first at job.yaml:2, "
+                     "known: b, _index, _id\n"
+                     "job.yaml:3:15: unknown variable 'x', known: a, _index, _id");
+}
+
 static void a_bad_row_is_an_error_with_its_place_while_iterating(void)
 {
     struct job job;
@@ -482,6 +503,7 @@ int main(void)
     RUN(a_prompt_may_stand_in_a_file_of_its_own);
     RUN(a_name_that_the_header_lacks_is_said_once_for_the_file);
     RUN(mistakes_in_rows_come_all_at_once);
+    RUN(a_name_that_many_rows_lack_is_said_once_with_how_many);
     RUN(a_bad_row_is_an_error_with_its_place_while_iterating);
     RUN(no_rows_at_all_are_a_mistake);
     RUN(checking_counts_the_items);

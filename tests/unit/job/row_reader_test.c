@@ -205,6 +205,35 @@ static void a_bad_jsonl_line_has_its_column_and_the_next_lines_are_still_read(vo
                 "rows:12:6: string that never ends");
 }
 
+/* What ends too early is a mistake of its own line, not of the next. */
+static void a_jsonl_line_that_ends_too_early_is_told_at_its_own_end(void)
+{
+    check_jsonl("{\"a\":1\n{\"a\":2}\n", "1:2 a=2|", "rows:1:7: ',' or '}' expected");
+    check_jsonl("{\"a\":1,  \r\n{\"a\":2}\n", "1:2 a=2|",
+                "rows:1:10: name in double quotes expected");
+    check_jsonl("{\"a\":\n\n{\"a\":2}\n", "1:3 a=2|", "rows:1:6: value expected");
+    check_jsonl("{\"a\"\n", "", "rows:1:5: ':' expected");
+    check_jsonl("{\"a\":[1,\n", "", "rows:1:9: value expected");
+    check_jsonl("{\"a\":\"x\n\"}\n", "",
+                "rows:1:6: string that never ends\nrows:2:1: a row must be a JSON object");
+    check_jsonl("{\"a\":\"x\r\n", "", "rows:1:6: string that never ends");
+}
+
+static void a_header_with_another_delimiter_is_warned_of(void)
+{
+    check_csv("a;b\n1;2\n", "0:2 a;b=1;2|",
+              "rows:1: warning: the header has ';' and only one column, if it parts columns, "
+              "write rows: {file: ..., delimiter: \";\"}");
+    check_csv("a\tb\n", "",
+              "rows:1: warning: the header has a tab and only one column, if it parts columns, "
+              "write rows: {file: ..., format: tsv}");
+    check_bytes(NJ_ROWS_TSV, "a,b\n", 4, "",
+                "rows:1: warning: the header has ',' and only one column, if it parts columns, "
+                "write rows: {file: ..., format: csv}");
+    check_csv("\"a;b\"\n1\n", "0:2 a;b=1|", "");
+    check_csv("a,b;c\n1,2\n", "0:2 a=1 b;c=2|", "");
+}
+
 static void offset_and_limit_choose_rows_and_leave_their_indices(void)
 {
     struct rows rows;
@@ -458,6 +487,8 @@ int main(void)
     RUN(a_bad_header_leaves_no_rows);
     RUN(jsonl_values_print_as_they_were_written);
     RUN(a_bad_jsonl_line_has_its_column_and_the_next_lines_are_still_read);
+    RUN(a_jsonl_line_that_ends_too_early_is_told_at_its_own_end);
+    RUN(a_header_with_another_delimiter_is_warned_of);
     RUN(offset_and_limit_choose_rows_and_leave_their_indices);
     RUN(shuffled_rows_keep_their_index_place_and_values);
     RUN(a_shuffle_is_a_permutation_that_its_seed_decides);
