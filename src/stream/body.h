@@ -6,6 +6,7 @@
 #ifndef NJ_STREAM_BODY_H
 #define NJ_STREAM_BODY_H
 
+#include "stream/groups.h"
 #include "stream/stream.h"
 
 struct nj_stream_body {
@@ -28,5 +29,13 @@ enum nj_status nj_stream_memory_measure(const struct nj_stream_options *options,
  * the caller owns `*body`. */
 enum nj_status nj_stream_memory_open(const struct nj_stream_options *options,
                                      struct nj_stream_body *body, struct nj_error *err);
+
+/* Resident groups are read when the stream is opened, the others pass through frames
+ * (frames.c). On success the caller owns `*body`. */
+enum nj_status nj_stream_frames_open(const struct nj_stream_options *options,
+                                     struct nj_stream_body *body, struct nj_error *err);
+
+/* What its tables take. */
+uint64_t nj_stream_frames_overhead_bytes(const struct nj_group_table *table, uint64_t n_frames);
 
 #endif

@@ -209,3 +209,25 @@ uint64_t nj_group_table_bytes(const struct nj_group_table *table)
            (uint64_t)table->n_runs * sizeof *table->runs +
            (uint64_t)table->n_records * sizeof *table->records;
 }
+
+/* Nothing wraps: each group has less than 4 GiB, and there are fewer than 2^32. */
+void nj_group_table_measure(const struct nj_group_table *table, struct nj_stream_needs *needs)
+{
+    uint64_t n_passing = 0;
+    needs->resident_bytes = 0;
+    needs->frame_bytes = 0;
+    for (uint32_t i = 0; i < table->n_groups; i++) {
+        const struct nj_group *group = &table->groups[i];
+        if (group->keep == NJ_GROUP_RESIDENT) {
+            needs->resident_bytes += group->memory_bytes;
+            continue;
+        }
+        n_passing++;
+        if (group->memory_bytes > needs->frame_bytes) {
+            needs->frame_bytes = group->memory_bytes;
+        }
+    }
+    uint64_t n_useful = n_passing > NJ_LEAST_FRAMES ? n_passing : NJ_LEAST_FRAMES;
+    needs->least_frames_bytes = NJ_LEAST_FRAMES * needs->frame_bytes;
+    needs->useful_frames_bytes = n_useful * needs->frame_bytes;
+}

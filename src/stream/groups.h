@@ -58,6 +58,10 @@ enum nj_status nj_group_table_init(struct nj_group_table *table,
                                    struct nj_error *err);
 void nj_group_table_deinit(struct nj_group_table *table);
 
+/* Fills in all of `*needs` that depends on groups: resident_bytes, frame_bytes and the bytes of
+ * the fewest and of the useful frames. */
+void nj_group_table_measure(const struct nj_group_table *table, struct nj_stream_needs *needs);
+
 /* What the table itself takes. */
 uint64_t nj_group_table_bytes(const struct nj_group_table *table);
 

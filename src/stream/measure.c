@@ -2,24 +2,20 @@
 #include "stream/extents.h"
 #include "stream/groups.h"
 
-/* Does not wrap: each group has less than 4 GiB, and there are fewer than 2^32. */
-static void add_groups(const struct nj_group_table *table, struct nj_stream_needs *needs)
+enum { IN_FLIGHT_BYTES = 1024 * 1024 }; /* requests, ring and what reader threads touch */
+
+static uint64_t overhead_of(const struct nj_stream_options *options,
+                            const struct nj_group_table *table,
+                            const struct nj_stream_needs *needs)
 {
-    uint64_t n_passing = 0;
-    for (uint32_t i = 0; i < table->n_groups; i++) {
-        const struct nj_group *group = &table->groups[i];
-        if (group->keep == NJ_GROUP_RESIDENT) {
-            needs->resident_bytes += group->memory_bytes;
-            continue;
-        }
-        n_passing++;
-        if (group->memory_bytes > needs->frame_bytes) {
-            needs->frame_bytes = group->memory_bytes;
-        }
+    if (needs->frame_bytes == 0) {
+        return nj_stream_frames_overhead_bytes(table, 0) + IN_FLIGHT_BYTES;
     }
-    uint64_t n_useful = n_passing > NJ_LEAST_FRAMES ? n_passing : NJ_LEAST_FRAMES;
-    needs->least_frames_bytes = NJ_LEAST_FRAMES * needs->frame_bytes;
-    needs->useful_frames_bytes = n_useful * needs->frame_bytes;
+    uint64_t bytes = needs->useful_frames_bytes;
+    if (options->frames_bytes != 0 && options->frames_bytes < bytes) {
+        bytes = options->frames_bytes;
+    }
+    return nj_stream_frames_overhead_bytes(table, bytes / needs->frame_bytes) + IN_FLIGHT_BYTES;
 }
 
 enum nj_status nj_stream_measure(const struct nj_stream_options *options,
@@ -37,8 +33,8 @@ enum nj_status nj_stream_measure(const struct nj_stream_options *options,
     if (status != NJ_OK) {
         return status;
     }
-    add_groups(&table, &made);
-    made.overhead_bytes = nj_group_table_bytes(&table);
+    nj_group_table_measure(&table, &made);
+    made.overhead_bytes = overhead_of(options, &table, &made);
     nj_group_table_deinit(&table);
     *needs = made;
     return NJ_OK;

@@ -2,22 +2,19 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/checked.h"
 #include "stream/body.h"
+#include "stream/weight_block.h"
 
 enum {
     RECORD_ALIGNMENT_BYTES = 64, /* a cache line, so that no two records share one */
-    PAGE_BYTES = 4096,
-    HUGE_PAGE_BYTES = 2 * 1024 * 1024
+    PAGE_BYTES = 4096
 };
 
 /* All records, one behind the other in file order, in one block paid for in the budget. */
 struct memory {
-    struct nj_byte_budget *budget;
-    uint8_t *block; /* NULL when there are no records */
-    uint64_t block_bytes;
+    struct nj_weight_block block;
     uint64_t *places; /* (n_records) offset of each record in the block */
     uint64_t read_bytes;
     uint64_t n_reads;
@@ -84,7 +81,7 @@ static enum nj_status block_length(uint64_t end_bytes, uint64_t *block_bytes,
 
 /* Gives each record its place in the block and the block its length. */
 static enum nj_status lay_out(struct memory *memory, const struct planned_read *reads,
-                              uint32_t n_records, struct nj_error *err)
+                              uint32_t n_records, uint64_t *block_bytes, struct nj_error *err)
 {
     uint64_t end_bytes = 0;
     for (uint32_t i = 0; i < n_records; i++) {
@@ -94,7 +91,7 @@ static enum nj_status lay_out(struct memory *memory, const struct planned_read *
             return status;
         }
     }
-    return block_length(end_bytes, &memory->block_bytes, err);
+    return block_length(end_bytes, block_bytes, err);
 }
 
 /* The order of the records does not matter for the sum: each begins lined up. */
@@ -115,38 +112,10 @@ enum nj_status nj_stream_memory_measure(const struct nj_stream_options *options,
 
 /* --- memory --- */
 
-static enum nj_status take_block(struct memory *memory, struct nj_byte_budget *budget,
-                                 struct nj_error *err)
-{
-    if (memory->block_bytes == 0) {
-        return NJ_OK;
-    }
-    enum nj_status status = nj_byte_budget_take(budget, memory->block_bytes, err);
-    if (status != NJ_OK) {
-        return nj_prefix(err, status, "hold the weights in memory");
-    }
-    void *block = mmap(NULL, (size_t)memory->block_bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (block == MAP_FAILED) {
-        nj_byte_budget_give_back(budget, memory->block_bytes);
-        return nj_fail(err, NJ_E_MEMORY, "hold %" PRIu64 " bytes of weights: no memory",
-                       memory->block_bytes);
-    }
-    if (memory->block_bytes >= HUGE_PAGE_BYTES) {
-        (void)madvise(block, (size_t)memory->block_bytes, MADV_HUGEPAGE); /* only faster */
-    }
-    memory->budget = budget;
-    memory->block = block;
-    return NJ_OK;
-}
-
 static void memory_close(void *state)
 {
     struct memory *memory = state;
-    if (memory->block != NULL) {
-        (void)munmap(memory->block, (size_t)memory->block_bytes); /* cannot fail: ours, whole */
-        nj_byte_budget_give_back(memory->budget, memory->block_bytes);
-    }
+    nj_weight_block_give_back(&memory->block);
     free(memory->places);
     free(memory);
 }
@@ -195,7 +164,7 @@ static enum nj_status read_record(struct memory *memory,
                                   const struct planned_read *read, struct nj_error *err)
 {
     const struct nj_extent *extent = &read->extent;
-    uint8_t *place = memory->block + memory->places[read->record];
+    uint8_t *place = memory->block.bytes + memory->places[read->record];
     enum nj_status status =
         nj_file_read_exactly(options->fs, fd, place, (size_t)extent->length_bytes,
                              extent->offset_bytes, options->files[extent->file].path, err);
@@ -263,7 +232,7 @@ static enum nj_status memory_pin(void *state, uint32_t record, struct nj_pinned 
 {
     const struct memory *memory = state;
     (void)err; /* what is in memory cannot fail to arrive */
-    pinned->bytes = memory->block + memory->places[record];
+    pinned->bytes = memory->block.bytes + memory->places[record];
     pinned->device = 0;
     return NJ_OK;
 }
@@ -285,9 +254,11 @@ static void memory_report(const void *state, struct nj_stream_report *report)
 static enum nj_status fill(struct memory *memory, const struct nj_stream_options *options,
                            const struct planned_read *reads, struct nj_error *err)
 {
-    enum nj_status status = lay_out(memory, reads, options->n_records, err);
+    uint64_t block_bytes = 0;
+    enum nj_status status = lay_out(memory, reads, options->n_records, &block_bytes, err);
     if (status == NJ_OK) {
-        status = take_block(memory, options->budget, err);
+        status = nj_weight_block_take(&memory->block, block_bytes, options->budget,
+                                      "hold the weights in memory", err);
     }
     if (status == NJ_OK) {
         status = read_files(memory, options, reads, err);

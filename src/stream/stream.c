@@ -19,12 +19,6 @@ enum nj_status nj_stream_open(const struct nj_stream_options *options,
                               struct nj_stream **stream, struct nj_error *err)
 {
     enum nj_status status = nj_extents_check(options, err);
-    if (status == NJ_OK && options->frames_bytes != 0) {
-        status = nj_fail(err, NJ_E_BUDGET,
-                         "stream weights through %" PRIu64
-                         " bytes of frames: this build holds them in memory whole",
-                         options->frames_bytes);
-    }
     if (status != NJ_OK) {
         return status;
     }
@@ -35,7 +29,8 @@ enum nj_status nj_stream_open(const struct nj_stream_options *options,
                          options->n_records);
         goto out;
     }
-    status = nj_stream_memory_open(options, &created->body, err);
+    status = options->frames_bytes == 0 ? nj_stream_memory_open(options, &created->body, err)
+                                        : nj_stream_frames_open(options, &created->body, err);
     if (status != NJ_OK) {
         goto out;
     }

@@ -22,6 +22,7 @@
 #ifndef NJ_STREAM_STREAM_H
 #define NJ_STREAM_STREAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -88,6 +89,9 @@ struct nj_stream_options {
     const struct nj_clock *clock;          /* copied; NULL: the system's */
     nj_record_check *check;                /* NULL: none */
     void *check_context;
+    /* For tests: a frame is overwritten when it is given up, so that use after unpin shows.
+     * Always on where NJ_POISON is defined, as in sanitized builds. */
+    bool poisons;
 };
 
 /* What a stream of these groups takes, computed before anything is opened. */
@@ -97,15 +101,15 @@ struct nj_stream_needs {
     uint64_t frame_bytes;         /* of one frame: the largest other group, lined up; or 0 */
     uint64_t least_frames_bytes;  /* NJ_LEAST_FRAMES frames; 0 when every group is resident */
     uint64_t useful_frames_bytes; /* more would hold nothing */
-    uint64_t overhead_bytes;      /* tables of the stream itself, not paid from the budget */
+    uint64_t overhead_bytes;      /* tables of a stream with frames, not paid from the budget */
 };
 
 /* Three groups pinned and one on its way. */
 enum { NJ_LEAST_FRAMES = 4 };
 
-/* Reads `extents`, `groups` and the lengths of `files` alone; `frames_bytes` does not matter.
- * NJ_E_INTERNAL for extents outside their file and groups that do not cover the records in
- * order, NJ_E_MEMORY without memory for the tables. */
+/* Reads `extents`, `groups`, the lengths of `files`, and for the overhead `frames_bytes` (0: as
+ * many as are useful). NJ_E_INTERNAL for extents outside their file and groups that do not
+ * cover the records in order, NJ_E_MEMORY without memory for the tables. */
 enum nj_status nj_stream_measure(const struct nj_stream_options *options,
                                  struct nj_stream_needs *needs, struct nj_error *err);
 
@@ -125,10 +129,10 @@ void nj_stream_close(struct nj_stream *stream);
  * when everything is in memory. At least 1. */
 uint32_t nj_stream_n_pinnable(const struct nj_stream *stream);
 
-/* Announces the records needed next, in this order. A hint: it never fails. Each time a record
- * is announced it counts as needed until it was pinned and unpinned once more. With no records
- * it is a poll: it takes in what has arrived and asks the disk for more; call it wherever the
- * engine has computed for a while. */
+/* Announces the records needed next, in this order. A hint: it never fails. What is announced
+ * is kept, once read, until it is pinned; announcing it again before that changes nothing. With
+ * no records it is a poll: it takes in what has arrived and asks the disk for more; call it
+ * wherever the engine has computed for a while. */
 void nj_stream_want(struct nj_stream *stream, const uint32_t *records, uint32_t n_records);
 
 /* Takes back everything announced and not yet used, after a walk that ended early: what is

@@ -6,9 +6,9 @@
 #include "support/check.h"
 #include "support/failing_malloc.h"
 
-enum { BLOCK = NJ_READ_BLOCK_BYTES };
+#define BLOCK UINT64_C(4096)
 
-static const struct nj_stream_file files[] = {{"a", 100 * BLOCK}, {"b", 100 * BLOCK}};
+static const struct nj_stream_file files[] = {{"a", 409600}, {"b", 409600}};
 
 static struct nj_stream_options options_of(const struct nj_extent *extents, uint32_t n_records,
                                            const struct nj_record_group *groups,
@@ -95,8 +95,8 @@ static void needs_are_those_of_the_largest_passing_group(void)
     CHECK_EQ(needs.whole_bytes, 10 * BLOCK);
     CHECK_EQ(needs.resident_bytes, 8 * BLOCK);
     CHECK_EQ(needs.frame_bytes, 2 * BLOCK);
-    CHECK_EQ(needs.least_frames_bytes, NJ_LEAST_FRAMES * 2 * BLOCK);
-    CHECK_EQ(needs.useful_frames_bytes, NJ_LEAST_FRAMES * 2 * BLOCK);
+    CHECK_EQ(needs.least_frames_bytes, 2 * BLOCK * NJ_LEAST_FRAMES);
+    CHECK_EQ(needs.useful_frames_bytes, 2 * BLOCK * NJ_LEAST_FRAMES);
     CHECK(needs.overhead_bytes > 0);
 }
 
@@ -104,7 +104,7 @@ static void each_record_is_a_group_when_none_are_given(void)
 {
     struct nj_extent extents[6];
     for (uint32_t i = 0; i < 6; i++) {
-        extents[i] = (struct nj_extent){.offset_bytes = i * 100, .length_bytes = 100};
+        extents[i] = (struct nj_extent){.offset_bytes = UINT64_C(100) * i, .length_bytes = 100};
     }
     struct nj_stream_options options = options_of(extents, 6, NULL, 0);
     struct nj_stream_needs needs;
