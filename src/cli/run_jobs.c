@@ -23,8 +23,9 @@ static void print_summary(const struct nj_run_report *report)
     char restored[NJ_WORDS_BYTES];
     (void)nj_words_count(report->n_items, "item", all);
     if (n_done == report->n_items_kept && report->n_sweeps == 0) {
-        (void)fprintf(stderr, "nightjar: nothing to do: %s%s finished before\n",
-                      report->n_items == 1 ? "" : "all ", all);
+        (void)fprintf(stderr, "nightjar: nothing to do: %s%s finished before, %s failed\n",
+                      report->n_items == 1 ? "" : "all ", all,
+                      nj_words_number(report->n_items_failed, failed));
         return;
     }
     (void)fprintf(stderr,
@@ -48,6 +49,14 @@ static void print_results_path(const struct nj_run_report *report)
     }
 }
 
+static void tell_where_failed_items_are(const struct nj_run_report *report)
+{
+    char text[NJ_RUN_PATH_BYTES + 64];
+    (void)snprintf(text, sizeof text, "failed items are in %s/errors.jsonl",
+                   report->output_directory);
+    nj_clean_complain(text);
+}
+
 /* After NJ_OK and NJ_E_STOPPED. */
 static int report_end(enum nj_status status, struct nj_watcher *watcher,
                       const struct nj_job_spec *spec, const struct nj_run_report *report)
@@ -58,12 +67,16 @@ static int report_end(enum nj_status status, struct nj_watcher *watcher,
     if (status == NJ_E_STOPPED) {
         return NJ_EXIT_STOPPED;
     }
+    bool has_failed = report->n_items_failed > 0;
     if (watcher->as_json) {
         nj_watcher_tell_done(watcher, spec, report);
     } else {
         print_results_path(report);
     }
-    return report->n_items_failed > 0 ? NJ_EXIT_SOME_FAILED : NJ_EXIT_OK;
+    if (has_failed && !watcher->as_json) {
+        tell_where_failed_items_are(report);
+    }
+    return has_failed ? NJ_EXIT_SOME_FAILED : NJ_EXIT_OK;
 }
 
 /* --- a job --- */

@@ -88,6 +88,19 @@ static void numbers_on_text_keys_keep_their_text(void)
     close_reading(&reading);
 }
 
+/* YAML 1.1 tools read 22:00 as the number 1320. */
+static void a_window_needs_no_quotes(void)
+{
+    struct reading reading;
+    read_text(&reading, "nightjar: 1\nprompt: x\nschedule:\n  window: 22:00-07:00\n");
+    CHECK_TEXT(reading.complaints, "");
+    REQUIRE(reading.spec != NULL && reading.spec->n_daemon_keys == 1);
+    CHECK_TEXT(reading.spec->daemon_keys[0].name, "schedule");
+    close_reading(&reading);
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: x\nschedule: {window: [22:00-07:00, 13:00-14:00]}\n",
+                     "");
+}
+
 static void a_duplicate_key_is_an_error_with_both_lines(void)
 {
     CHECK_COMPLAINTS(
@@ -385,6 +398,22 @@ static void several_documents_are_refused_where_one_job_is_wanted(void)
     CHECK_COMPLAINTS("---\nnightjar: 1\nprompt: a\n...\n", "");
 }
 
+static void several_documents_are_several_jobs_and_taken_whole_or_not_at_all(void)
+{
+    struct readings readings;
+    read_jobs(&readings,
+              "nightjar: 1\nname: a\nprompt: a\n---\nnightjar: 1\nname: b\nprompt: b\n", NULL);
+    CHECK_TEXT(readings.reading.complaints, "");
+    CHECK_EQ(readings.specs.n_items, 2);
+    close_reading(&readings.reading);
+    read_jobs(&readings,
+              "nightjar: 1\nname: a\nprompt: a\n---\nnightjar: 1\nname: b\nprompts: b\n", NULL);
+    CHECK_TEXT(readings.reading.complaints,
+               "job.yaml:7:10: 'prompts' must be a list, not text");
+    CHECK_EQ(readings.specs.n_items, 0);
+    close_reading(&readings.reading);
+}
+
 static void a_file_without_a_document_has_no_job(void)
 {
     static const char *const texts[] = {"", "# only a comment\n", "---\n", "\n\n"};
@@ -460,6 +489,7 @@ int main(void)
     RUN(booleans_are_true_and_false_in_any_case_and_nothing_else);
     RUN(numbers_follow_json);
     RUN(numbers_on_text_keys_keep_their_text);
+    RUN(a_window_needs_no_quotes);
     RUN(a_duplicate_key_is_an_error_with_both_lines);
     RUN(a_duplicate_anchor_is_an_error);
     RUN(an_alias_without_an_anchor_is_an_error);
@@ -488,6 +518,7 @@ int main(void)
     RUN(unusual_line_breaks_are_explained_on_error);
     RUN(block_texts_keep_their_final_newlines_as_yaml_says);
     RUN(several_documents_are_refused_where_one_job_is_wanted);
+    RUN(several_documents_are_several_jobs_and_taken_whole_or_not_at_all);
     RUN(a_file_without_a_document_has_no_job);
     RUN(a_key_longer_than_1024_characters_is_an_error);
     RUN(more_than_16_mib_are_not_read);
