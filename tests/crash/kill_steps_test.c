@@ -1,26 +1,87 @@
 /* A run that is killed at the n-th durable step, or inside the n-th write, for every n, goes on
  * to the same results; also when it is killed again while it recovers. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "crash/log_census.h"
 #include "crash/tiny_run.h"
 #include "support/check.h"
 #include "support/faulty_files.h"
 
+/* Items of different lengths, so that in most sweeps somebody begins or ends. */
+static const char job[] =
+    "nightjar: 1\n"
+    "name: steps\n"
+    "sampling: {temperature: 0.8, top_p: 0.95, max_tokens: 8, logprobs: 2}\n"
+    "prompts:\n"
+    "  - id: short\n"
+    "    ids: [1, 2, 3]\n"
+    "    sampling: {max_tokens: 3}\n"
+    "  - id: greedy\n"
+    "    ids: [7, 8, 9, 10]\n"
+    "    sampling: {temperature: 0, max_tokens: 9}\n"
+    "  - id: twice, with penalties\n"
+    "    ids: [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23]\n"
+    "    sampling: {n: 2, repeat_penalty: 1.3, presence_penalty: 0.5,\n"
+    "               frequency_penalty: 0.5}\n"
+    "  - id: single\n"
+    "    ids: [40, 41, 42]\n"
+    "    sampling: {max_tokens: 1}\n"
+    "  - id: last\n"
+    "    ids: [50, 60, 70]\n";
+
 static char *wanted; /* results.jsonl of a run that nothing disturbed */
 
-static void prepare(void)
+/* The names of all durable steps of a run, "[NAME][NAME]...". */
+struct names {
+    char text[16384];
+    size_t length_bytes;
+};
+
+static void hear(void *context, const char *name)
 {
-    struct nj_run_report report;
-    struct nj_error err;
-    struct tiny_run run = {.folder = "undisturbed", .batch = 3};
-    REQUIRE_OK(tiny_run(&run, &report, &err), &err);
+    struct names *names = context;
+    size_t room = sizeof names->text - names->length_bytes;
+    int n = snprintf(names->text + names->length_bytes, room, "[%s]", name);
+    names->length_bytes += n > 0 && (size_t)n < room ? (size_t)n : 0;
+}
+
+/* Runs to the end in this folder; its steps are heard of. */
+static uint64_t run_to_the_end(const char *folder, struct names *names)
+{
+    static struct faulty_files faulty;
+    struct nj_run_report report = {0};
+    struct nj_error err = {0};
+    struct tiny_run run = {.folder = folder, .job = job, .batch = 3, .fs = &faulty.table};
+    faulty_files_init(&faulty, tiny_run_files());
+    if (names != NULL) {
+        faulty.hear_step = hear;
+        faulty.hear_context = names;
+    }
+    if (!CHECK_EQ(tiny_run(&run, &report, &err), NJ_OK)) {
+        test_fail(__FILE__, __LINE__, "%s", err.text);
+    }
+    CHECK_EQ(report.n_items_ok, 6);
+    return report.n_tokens_restored;
+}
+
+/* The tests below kill at each step of these sequences, so they reach every file. */
+static void the_steps_of_a_run_are_those_of_all_its_files(void)
+{
+    static struct names names;
+    CHECK_EQ(run_to_the_end("undisturbed", &names), 0);
     wanted = tiny_run_read("undisturbed", "results.jsonl", NULL);
     REQUIRE(wanted != NULL);
-    CHECK_EQ(report.n_items_ok, 7);
-    CHECK(report.n_tokens_generated > 20);
+    CHECK_CONTAINS(names.text, "[tokens.log]");
+    CHECK_CONTAINS(names.text, "[results.log]");
+    CHECK_CONTAINS(names.text, "[journal.log]");
+    CHECK_CONTAINS(names.text, "[spec.yaml]");
+    CHECK_CONTAINS(names.text, "[results.jsonl]");
+    CHECK_CONTAINS(names.text, "[manifest.json]");
+    (void)printf("steps: %s\n", names.text);
 }
 
 enum where { AT_STEP, IN_WRITE, BEFORE_RENAME };
@@ -46,7 +107,7 @@ static bool run_and_kill(const char *folder, enum where where, unsigned long n)
 {
     struct faulty_files faulty;
     set_kill(&faulty, where, n);
-    struct tiny_run run = {.folder = folder, .batch = 3, .fs = &faulty.table};
+    struct tiny_run run = {.folder = folder, .job = job, .batch = 3, .fs = &faulty.table};
     int status = tiny_run_in_child(&run);
     bool was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     CHECK(was_killed || status == 0);
@@ -56,20 +117,19 @@ static bool run_and_kill(const char *folder, enum where where, unsigned long n)
 /* What was under way is restored, and nothing is done twice. */
 static uint64_t finish_and_compare(const char *folder)
 {
-    struct nj_run_report report = {0};
-    struct nj_error err = {0};
-    struct tiny_run run = {.folder = folder, .batch = 3};
-    if (!CHECK_EQ(tiny_run(&run, &report, &err), NJ_OK)) {
-        test_fail(__FILE__, __LINE__, "%s", err.text);
-        return 0;
-    }
+    uint64_t n_restored = run_to_the_end(folder, NULL);
     char *results = tiny_run_read(folder, "results.jsonl", NULL);
-    CHECK_TEXT(results, wanted);
-    free(results);
     char *manifest = tiny_run_read(folder, "manifest.json", NULL);
+    struct log_census census;
+    CHECK_TEXT(results, wanted);
     CHECK_CONTAINS(manifest != NULL ? manifest : "none", "\"event\":\"finished\"");
+    CHECK(log_census_take(tiny_run_path(folder, ""), &census));
+    CHECK_EQ(census.n_ids_twice, 0);
+    CHECK_EQ(census.n_under_way, 0);
+    CHECK_EQ(census.n_results, 6);
+    free(results);
     free(manifest);
-    return report.n_tokens_restored;
+    return n_restored;
 }
 
 /* Returns how many tokens were restored over all runs. */
@@ -101,18 +161,41 @@ static void killed_before_every_rename_a_run_ends_with_the_same_results(void)
     (void)kill_at_every(BEFORE_RENAME);
 }
 
+/* Killed within the fifth record of tokens.log: some ids are durable, the tail is torn. */
+static void half_done(const char *folder)
+{
+    static struct faulty_files faulty;
+    struct tiny_run run = {.folder = folder, .job = job, .batch = 3, .fs = &faulty.table};
+    tiny_run_remove(folder);
+    faulty_files_init(&faulty, tiny_run_files());
+    faulty.only_suffix = "tokens.log";
+    faulty_files_kill_at_call(&faulty, FAULTY_WRITE, 7);
+    CHECK(WIFSIGNALED(tiny_run_in_child(&run)));
+}
+
+/* As far as the first steps of new work: those after them are the same in any run. */
+static void kill_recovery_at_every(enum where where)
+{
+    enum { N_STEPS = 14 };
+    for (unsigned long n = 1; n <= N_STEPS; n++) {
+        half_done("twice");
+        CHECK(run_and_kill("twice", where, n));
+        (void)finish_and_compare("twice");
+    }
+}
+
 /* The first kill leaves work half done and a torn tail; the second comes at every step of
  * taking that up again. */
 static void killed_again_while_it_recovers_a_run_ends_with_the_same_results(void)
 {
-    unsigned long n = 1;
-    for (bool was_killed = true; was_killed && n < 12; n++) {
-        tiny_run_remove("twice");
-        REQUIRE(run_and_kill("twice", IN_WRITE, 25));
-        was_killed = run_and_kill("twice", n % 2 == 0 ? AT_STEP : IN_WRITE, (n + 1) / 2);
-        (void)finish_and_compare("twice");
-    }
-    CHECK_EQ(n, 12);
+    static struct names names;
+    half_done("recovered");
+    CHECK(run_to_the_end("recovered", &names) > 0);
+    CHECK_CONTAINS(names.text, "[tokens.log.bad-");
+    (void)printf("steps: %s\n", names.text);
+
+    kill_recovery_at_every(AT_STEP);
+    kill_recovery_at_every(IN_WRITE);
 }
 
 /* Every life makes three more sweeps durable, then dies; no life may begin at nothing. */
@@ -130,7 +213,7 @@ static void killed_again_and_again_a_run_still_gets_done(void)
 
 int main(void)
 {
-    RUN(prepare);
+    RUN(the_steps_of_a_run_are_those_of_all_its_files);
     RUN(killed_at_every_durable_step_a_run_ends_with_the_same_results);
     RUN(killed_inside_every_write_a_run_ends_with_the_same_results);
     RUN(killed_before_every_rename_a_run_ends_with_the_same_results);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "crash/tiny_run.h"
 #include "format/record_log.h"
@@ -34,8 +35,8 @@ static enum nj_status copy_altered(void *context, const struct nj_record *record
 {
     enum { TOKEN_OFFSET = 24 }; /* of the id in an entry: docs/formats/token-log.md */
     struct rewriter *rewriter = context;
-    uint8_t payload[256];
-    uint8_t encoded[512];
+    uint8_t payload[4096];
+    uint8_t encoded[4608];
     size_t length_bytes = record->payload.length_bytes;
     (void)err;
     if (length_bytes > sizeof payload) {
@@ -92,6 +93,20 @@ static void stop_after(const char *folder, uint32_t n_sweeps)
     CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STOPPED);
 }
 
+/* Both went on from the same log, but for its last id; only one has the undisturbed results. */
+static void compare(const char *straight_folder, const char *faithful_folder,
+                    const char *altered_folder)
+{
+    char *straight = tiny_run_read(straight_folder, "results.jsonl", NULL);
+    char *faithful = tiny_run_read(faithful_folder, "results.jsonl", NULL);
+    char *altered = tiny_run_read(altered_folder, "results.jsonl", NULL);
+    CHECK_TEXT(faithful, straight);
+    CHECK(altered != NULL && straight != NULL && strcmp(altered, straight) != 0);
+    free(straight);
+    free(faithful);
+    free(altered);
+}
+
 static void an_altered_last_id_changes_the_result(void)
 {
     stop_after("faithful", 6);
@@ -102,14 +117,59 @@ static void an_altered_last_id_changes_the_result(void)
     run_to_the_end("altered", 6);
 
     run_to_the_end("straight", 0);
-    char *straight = tiny_run_read("straight", "results.jsonl", NULL);
-    char *faithful = tiny_run_read("faithful", "results.jsonl", NULL);
-    char *altered = tiny_run_read("altered", "results.jsonl", NULL);
-    CHECK_TEXT(faithful, straight);
-    CHECK(altered != NULL && strcmp(altered, straight) != 0);
-    free(straight);
-    free(faithful);
-    free(altered);
+    compare("straight", "faithful", "altered");
+}
+
+/* A text file of the repository, or NULL. Caller frees. */
+static char *read_source(const char *name)
+{
+    char path[512];
+    enum { LIMIT_BYTES = 65536 };
+    char *text = calloc(1, LIMIT_BYTES);
+    (void)snprintf(path, sizeof path, "%s/%s", test_source_directory(), name);
+    FILE *file = fopen(path, "r");
+    bool is_read = text != NULL && file != NULL && fread(text, 1, LIMIT_BYTES - 1, file) > 0;
+    if (file != NULL) {
+        (void)fclose(file); /* only read from */
+    }
+    if (!is_read) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* The job that is killed at random, on the model that ships. */
+static void run_killed_job(const char *folder, uint32_t kill_after_sweeps)
+{
+    char model_path[512];
+    (void)snprintf(model_path, sizeof model_path, "%s/examples/fledgling",
+                   test_source_directory());
+    char *text = read_source("tests/crash/kill_random.yaml");
+    REQUIRE(text != NULL);
+    struct tiny_run run = {.folder = folder,
+                           .job = text,
+                           .model_path = model_path,
+                           .batch = 4,
+                           .stop_after_sweeps = kill_after_sweeps,
+                           .is_killed = true};
+    int status = tiny_run_in_child(&run);
+    CHECK_EQ(WIFSIGNALED(status), kill_after_sweeps > 0);
+    CHECK(kill_after_sweeps > 0 || status == 0);
+    free(text);
+}
+
+static void killed_with_penalties_stops_and_samples_it_changes_the_result_too(void)
+{
+    run_killed_job("killed faithful", 40);
+    run_killed_job("killed altered", 40);
+    alter_last_id("killed altered");
+
+    run_killed_job("killed faithful", 0);
+    run_killed_job("killed altered", 0);
+
+    run_killed_job("killed straight", 0);
+    compare("killed straight", "killed faithful", "killed altered");
 }
 
 /* What is damaged is not believed: the run goes back to the last id that verifies. */
@@ -142,6 +202,7 @@ static void a_flipped_bit_in_the_token_log_costs_time_and_no_text(void)
 int main(void)
 {
     RUN(an_altered_last_id_changes_the_result);
+    RUN(killed_with_penalties_stops_and_samples_it_changes_the_result_too);
     RUN(a_flipped_bit_in_the_token_log_costs_time_and_no_text);
     return test_result();
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,12 +74,19 @@ void tiny_run_model(const char *name)
 
 struct sweeps {
     uint32_t n_left;
+    bool is_killed;
 };
 
 static enum nj_run_control count_down(void *context)
 {
     struct sweeps *sweeps = context;
-    return sweeps->n_left-- == 0 ? NJ_RUN_DRAIN : NJ_RUN_GO_ON;
+    if (sweeps->n_left-- > 0) {
+        return NJ_RUN_GO_ON;
+    }
+    if (sweeps->is_killed) {
+        (void)raise(SIGKILL);
+    }
+    return NJ_RUN_DRAIN;
 }
 
 static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *arena,
@@ -86,7 +94,7 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
 {
     char model_path[512];
     char folder_path[512];
-    struct sweeps sweeps = {.n_left = run->stop_after_sweeps};
+    struct sweeps sweeps = {.n_left = run->stop_after_sweeps, .is_killed = run->is_killed};
     struct nj_run_observer observer = {.context = &sweeps,
                                        .poll = run->stop_after_sweeps > 0 ? count_down : NULL,
                                        .wait = run->wait};
@@ -96,7 +104,8 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
                                                  run->entropy != 0 ? run->entropy : 1 << 20,
                                              .observer = &observer};
     const char *model = run->model != NULL ? run->model : "model";
-    (void)snprintf(model_path, sizeof model_path, "%s", tiny_run_path(model, ""));
+    (void)snprintf(model_path, sizeof model_path, "%s",
+                   run->model_path != NULL ? run->model_path : tiny_run_path(model, ""));
     (void)snprintf(folder_path, sizeof folder_path, "%s", tiny_run_path(run->folder, ""));
     struct nj_run_options options = {.job_path = "tiny.yaml",
                                      .model_path = model_path,

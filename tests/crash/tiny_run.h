@@ -19,6 +19,7 @@ struct tiny_run {
     const char *folder;              /* below the test's folder */
     const char *job;                 /* YAML without `model`; NULL: tiny_run_job */
     const char *model;               /* folder name given to tiny_run_model; NULL: "model" */
+    const char *model_path;          /* instead of `model`: a model that is there */
     const struct nj_file_system *fs; /* NULL: tiny_run_files */
     uint32_t n_threads;              /* 0: 1 */
     uint32_t batch;
@@ -27,6 +28,7 @@ struct tiny_run {
     double latent_norm_eps;
     enum nj_run_mode mode;
     uint32_t stop_after_sweeps;                        /* 0: never */
+    bool is_killed;                                    /* SIGKILL instead of stopping */
     uint64_t entropy;                                  /* 0: 1 */
     void (*wait)(void *context, uint64_t duration_ns); /* NULL: does not wait for room */
 };

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 static void kill_ourselves(void)
@@ -9,16 +10,51 @@ static void kill_ourselves(void)
     (void)raise(SIGKILL);
 }
 
-/* Counts the call and says what shall happen to it. */
-static enum faulty_effect begin_call(struct faulty_files *faulty, enum faulty_call call)
+static const char *name_of(const struct faulty_files *faulty, int fd)
 {
-    unsigned long number = ++faulty->n_calls[call];
-    if (call == FAULTY_DATA_SYNC || call == FAULTY_SYNC || call == FAULTY_RENAME) {
-        faulty->n_durable_steps++;
-        if (faulty->n_durable_steps == faulty->kill_at_step) {
-            kill_ourselves();
-        }
+    return fd >= 0 && fd < FAULTY_N_DESCRIPTORS ? faulty->names[fd] : "";
+}
+
+static void remember_name(struct faulty_files *faulty, int fd, const char *name)
+{
+    if (fd >= 0 && fd < FAULTY_N_DESCRIPTORS) {
+        (void)snprintf(faulty->names[fd], FAULTY_NAME_BYTES, "%s", name);
     }
+}
+
+/* Before a call that makes something durable. */
+static void begin_step(struct faulty_files *faulty, const char *name)
+{
+    faulty->n_durable_steps++;
+    if (faulty->n_durable_steps == faulty->kill_at_step) {
+        kill_ourselves();
+    }
+    if (faulty->hear_step != NULL) {
+        faulty->hear_step(faulty->hear_context, name);
+    }
+}
+
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t length = strlen(name);
+    size_t suffix_length = strlen(suffix);
+    return length >= suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
+}
+
+static bool is_counted(const struct faulty_files *faulty, const char *name)
+{
+    return (faulty->only_suffix == NULL || ends_with(name, faulty->only_suffix)) &&
+           (faulty->spared_suffix == NULL || !ends_with(name, faulty->spared_suffix));
+}
+
+/* Counts the call on this name and says what shall happen to it. */
+static enum faulty_effect begin_call(struct faulty_files *faulty, enum faulty_call call,
+                                     const char *name)
+{
+    if (!is_counted(faulty, name)) {
+        return FAULTY_NONE;
+    }
+    unsigned long number = ++faulty->n_calls[call];
     const struct faulty_rule *rule = &faulty->rules[call];
     bool applies = number == rule->at || (rule->for_ever && number > rule->at);
     if (rule->effect == FAULTY_NONE || !applies) {
@@ -30,9 +66,9 @@ static enum faulty_effect begin_call(struct faulty_files *faulty, enum faulty_ca
 }
 
 /* For calls that move no bytes: true when the call fails. */
-static bool call_fails(struct faulty_files *faulty, enum faulty_call call)
+static bool call_fails(struct faulty_files *faulty, enum faulty_call call, const char *name)
 {
-    enum faulty_effect effect = begin_call(faulty, call);
+    enum faulty_effect effect = begin_call(faulty, call, name);
     if (effect == FAULTY_KILL) {
         kill_ourselves();
     }
@@ -48,17 +84,19 @@ static int faulty_open_at(void *context, int directory_fd, const char *name, int
                           mode_t mode)
 {
     struct faulty_files *faulty = context;
-    if (call_fails(faulty, FAULTY_OPEN)) {
+    if (call_fails(faulty, FAULTY_OPEN, name)) {
         return -1;
     }
-    return faulty->below->open_at(faulty->below->context, directory_fd, name, flags, mode);
+    int fd = faulty->below->open_at(faulty->below->context, directory_fd, name, flags, mode);
+    remember_name(faulty, fd, name);
+    return fd;
 }
 
 /* A failing close has released the descriptor all the same, as on Linux. */
 static int faulty_close(void *context, int fd)
 {
     struct faulty_files *faulty = context;
-    bool fails = call_fails(faulty, FAULTY_CLOSE);
+    bool fails = call_fails(faulty, FAULTY_CLOSE, name_of(faulty, fd));
     int error_number = errno;
     int result = faulty->below->close(faulty->below->context, fd);
     if (fails) {
@@ -72,7 +110,7 @@ static ssize_t faulty_read_at(void *context, int fd, void *data, size_t length_b
                               off_t offset)
 {
     struct faulty_files *faulty = context;
-    switch (begin_call(faulty, FAULTY_READ)) {
+    switch (begin_call(faulty, FAULTY_READ, name_of(faulty, fd))) {
     case FAULTY_FAIL:
         return -1;
     case FAULTY_KILL:
@@ -91,7 +129,7 @@ static ssize_t faulty_write(void *context, int fd, const void *data, size_t leng
 {
     struct faulty_files *faulty = context;
     const struct nj_file_system *below = faulty->below;
-    switch (begin_call(faulty, FAULTY_WRITE)) {
+    switch (begin_call(faulty, FAULTY_WRITE, name_of(faulty, fd))) {
     case FAULTY_FAIL:
         return -1;
     case FAULTY_KILL:
@@ -110,7 +148,8 @@ static ssize_t faulty_write(void *context, int fd, const void *data, size_t leng
 static int faulty_data_sync(void *context, int fd)
 {
     struct faulty_files *faulty = context;
-    if (call_fails(faulty, FAULTY_DATA_SYNC)) {
+    begin_step(faulty, name_of(faulty, fd));
+    if (call_fails(faulty, FAULTY_DATA_SYNC, name_of(faulty, fd))) {
         return -1;
     }
     return faulty->below->data_sync(faulty->below->context, fd);
@@ -119,7 +158,8 @@ static int faulty_data_sync(void *context, int fd)
 static int faulty_sync(void *context, int fd)
 {
     struct faulty_files *faulty = context;
-    if (call_fails(faulty, FAULTY_SYNC)) {
+    begin_step(faulty, name_of(faulty, fd));
+    if (call_fails(faulty, FAULTY_SYNC, name_of(faulty, fd))) {
         return -1;
     }
     return faulty->below->sync(faulty->below->context, fd);
@@ -128,7 +168,7 @@ static int faulty_sync(void *context, int fd)
 static int faulty_truncate(void *context, int fd, off_t length_bytes)
 {
     struct faulty_files *faulty = context;
-    if (call_fails(faulty, FAULTY_TRUNCATE)) {
+    if (call_fails(faulty, FAULTY_TRUNCATE, name_of(faulty, fd))) {
         return -1;
     }
     return faulty->below->truncate(faulty->below->context, fd, length_bytes);
@@ -138,7 +178,8 @@ static int faulty_rename_at(void *context, int from_directory_fd, const char *fr
                             int to_directory_fd, const char *to)
 {
     struct faulty_files *faulty = context;
-    if (call_fails(faulty, FAULTY_RENAME)) {
+    begin_step(faulty, to);
+    if (call_fails(faulty, FAULTY_RENAME, to)) {
         return -1;
     }
     return faulty->below->rename_at(faulty->below->context, from_directory_fd, from,
@@ -148,7 +189,7 @@ static int faulty_rename_at(void *context, int from_directory_fd, const char *fr
 static int faulty_unlink_at(void *context, int directory_fd, const char *name)
 {
     struct faulty_files *faulty = context;
-    if (call_fails(faulty, FAULTY_UNLINK)) {
+    if (call_fails(faulty, FAULTY_UNLINK, name)) {
         return -1;
     }
     return faulty->below->unlink_at(faulty->below->context, directory_fd, name);
@@ -158,7 +199,7 @@ static int faulty_make_directory_at(void *context, int directory_fd, const char 
                                     mode_t mode)
 {
     struct faulty_files *faulty = context;
-    if (call_fails(faulty, FAULTY_MAKE_DIRECTORY)) {
+    if (call_fails(faulty, FAULTY_MAKE_DIRECTORY, name)) {
         return -1;
     }
     return faulty->below->make_directory_at(faulty->below->context, directory_fd, name, mode);
@@ -167,7 +208,7 @@ static int faulty_make_directory_at(void *context, int directory_fd, const char 
 static int faulty_status(void *context, int fd, struct stat *status)
 {
     struct faulty_files *faulty = context;
-    if (call_fails(faulty, FAULTY_STATUS)) {
+    if (call_fails(faulty, FAULTY_STATUS, name_of(faulty, fd))) {
         return -1;
     }
     return faulty->below->status(faulty->below->context, fd, status);

@@ -48,6 +48,8 @@ struct faulty_rule {
     int error_number;
 };
 
+enum { FAULTY_N_DESCRIPTORS = 64, FAULTY_NAME_BYTES = 64 };
+
 struct faulty_files {
     struct nj_file_system
         table; /* hand this to the code under test; its context is this struct */
@@ -57,6 +59,14 @@ struct faulty_files {
     struct faulty_rule rules[FAULTY_N_CALLS];
     unsigned long kill_at_step; /* 0: never */
     bool fired;
+    /* Hears of every durable step before it is taken: the name that is synced (as it was
+     * opened) or renamed to. NULL: nobody does. */
+    void (*hear_step)(void *context, const char *name);
+    void *hear_context;
+    char names[FAULTY_N_DESCRIPTORS][FAULTY_NAME_BYTES]; /* by descriptor */
+    /* Calls are counted on names that end so, and not on names that end so; NULL: on all. */
+    const char *only_suffix;
+    const char *spared_suffix;
 };
 
 /* The struct must stay where it is while the table is in use. */
