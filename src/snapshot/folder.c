@@ -1,0 +1,155 @@
+#include "snapshot/folder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vector.h"
+
+static const char prefix[] = "segment-";
+static const char suffix[] = ".snap";
+
+enum { MAX_DIGITS = 19, MAX_ASIDE = 1000 };
+
+const char *nj_segment_name(uint64_t number, char name[NJ_SEGMENT_NAME_BYTES])
+{
+    (void)snprintf(name, NJ_SEGMENT_NAME_BYTES, "%s%06" PRIu64 "%s", prefix, number, suffix);
+    return name;
+}
+
+/* The number in a segment's name; what follows ".snap" goes to `*rest`. False for names that
+ * are not ours. */
+static bool number_of(const char *name, uint64_t *number, const char **rest)
+{
+    if (strncmp(name, prefix, strlen(prefix)) != 0) {
+        return false;
+    }
+    const char *digits = name + strlen(prefix);
+    size_t n_digits = strspn(digits, "0123456789");
+    if (n_digits < 6 || n_digits > MAX_DIGITS ||
+        strncmp(digits + n_digits, suffix, strlen(suffix)) != 0) {
+        return false;
+    }
+    *number = strtoull(digits, NULL, 10);
+    *rest = digits + n_digits + strlen(suffix);
+    return *number > 0 && (**rest == '\0' || strncmp(*rest, ".bad", 4) == 0);
+}
+
+static enum nj_status visit_name(void *context, const char *name, struct nj_error *err)
+{
+    struct nj_segment_listing *listing = context;
+    const char *rest = NULL;
+    uint64_t number = 0;
+    if (!number_of(name, &number, &rest)) {
+        return NJ_OK;
+    }
+    if (number > listing->highest_number) {
+        listing->highest_number = number;
+    }
+    char own_name[NJ_SEGMENT_NAME_BYTES];
+    if (strcmp(name, nj_segment_name(number, own_name)) != 0) {
+        return NJ_OK; /* put aside, or a number with zeros too many */
+    }
+    enum nj_status status =
+        nj_vector_reserve(&listing->numbers, &listing->capacity, sizeof *listing->numbers,
+                          listing->n_numbers + 1, err);
+    if (status == NJ_OK) {
+        listing->numbers[listing->n_numbers++] = number;
+    }
+    return status;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const uint64_t *a = left;
+    const uint64_t *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+enum nj_status nj_segment_list(const struct nj_file_system *fs, int directory_fd,
+                               struct nj_segment_listing *listing, struct nj_error *err)
+{
+    listing->n_numbers = 0;
+    listing->highest_number = 0;
+    enum nj_status status = nj_file_list(fs, directory_fd, visit_name, listing, err);
+    if (status != NJ_OK) {
+        return nj_prefix(err, status, "list the segments of an item");
+    }
+    if (listing->n_numbers > 0) {
+        qsort(listing->numbers, listing->n_numbers, sizeof *listing->numbers, compare);
+    }
+    return NJ_OK;
+}
+
+void nj_segment_listing_deinit(struct nj_segment_listing *listing)
+{
+    free(listing->numbers);
+    memset(listing, 0, sizeof *listing);
+}
+
+struct wanted_name {
+    const char *name;
+    bool is_taken;
+};
+
+static enum nj_status look_for_name(void *context, const char *name, struct nj_error *err)
+{
+    struct wanted_name *wanted = context;
+    (void)err;
+    wanted->is_taken = wanted->is_taken || strcmp(name, wanted->name) == 0;
+    return NJ_OK;
+}
+
+static enum nj_status free_name(const struct nj_file_system *fs, int directory_fd,
+                                const char *name, char aside[NJ_SEGMENT_NAME_BYTES],
+                                struct nj_error *err)
+{
+    for (unsigned n = 1; n < MAX_ASIDE; n++) {
+        if (n == 1) {
+            (void)snprintf(aside, NJ_SEGMENT_NAME_BYTES, "%.36s.bad", name);
+        } else {
+            (void)snprintf(aside, NJ_SEGMENT_NAME_BYTES, "%.36s.bad-%u", name, n);
+        }
+        struct wanted_name wanted = {.name = aside};
+        enum nj_status status = nj_file_list(fs, directory_fd, look_for_name, &wanted, err);
+        if (status != NJ_OK || !wanted.is_taken) {
+            return status;
+        }
+    }
+    return nj_fail(err, NJ_E_STORAGE, "put %s aside: %d of that name are there", name,
+                   MAX_ASIDE);
+}
+
+enum nj_status nj_segment_folder_sync(const struct nj_file_system *fs, int directory_fd,
+                                      struct nj_error *err)
+{
+    if (fs->sync(fs->context, directory_fd) != 0) {
+        return nj_fail(err, NJ_E_STORAGE, "sync the folder of an item's segments: %s",
+                       strerror(errno));
+    }
+    return NJ_OK;
+}
+
+enum nj_status nj_segment_put_aside(const struct nj_file_system *fs, int directory_fd,
+                                    uint64_t number, char aside[NJ_SEGMENT_NAME_BYTES],
+                                    struct nj_error *err)
+{
+    char name[NJ_SEGMENT_NAME_BYTES];
+    char free_one[NJ_SEGMENT_NAME_BYTES];
+    nj_segment_name(number, name);
+    enum nj_status status = free_name(fs, directory_fd, name, free_one, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    if (fs->rename_at(fs->context, directory_fd, name, directory_fd, free_one) != 0) {
+        return nj_fail(err, NJ_E_STORAGE, "put %s aside as %s: %s", name, free_one,
+                       strerror(errno));
+    }
+    if (aside != NULL) {
+        memcpy(aside, free_one, sizeof free_one);
+    }
+    return nj_segment_folder_sync(fs, directory_fd, err);
+}

@@ -1,0 +1,42 @@
+/* The folder of one item's segments: names, what is there, putting aside.
+ *
+ * Threads: none of its own; each call uses its arguments only.
+ */
+#ifndef NJ_SNAPSHOT_FOLDER_H
+#define NJ_SNAPSHOT_FOLDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/file.h"
+#include "base/status.h"
+
+enum { NJ_SEGMENT_NAME_BYTES = 48 };
+
+/* "segment-000017.snap"; returns `name`. */
+const char *nj_segment_name(uint64_t number, char name[NJ_SEGMENT_NAME_BYTES]);
+
+/* The segments of a folder. Zeroed is empty; the owner's to deinit. */
+struct nj_segment_listing {
+    uint64_t *numbers; /* rising; without those put aside */
+    size_t n_numbers;
+    size_t capacity;
+    uint64_t highest_number; /* those put aside included; 0: none */
+};
+
+/* Other names are passed over: they are not ours. NJ_E_IO, NJ_E_STORAGE, NJ_E_MEMORY. */
+enum nj_status nj_segment_list(const struct nj_file_system *fs, int directory_fd,
+                               struct nj_segment_listing *listing, struct nj_error *err);
+void nj_segment_listing_deinit(struct nj_segment_listing *listing);
+
+/* Renames a segment to the first free of NAME.bad, NAME.bad-2 ..., durably; `aside` (may be
+ * NULL) receives that name. Its bytes stay as they are. NJ_E_STORAGE. */
+enum nj_status nj_segment_put_aside(const struct nj_file_system *fs, int directory_fd,
+                                    uint64_t number, char aside[NJ_SEGMENT_NAME_BYTES],
+                                    struct nj_error *err);
+
+/* fsync of the folder. NJ_E_STORAGE. */
+enum nj_status nj_segment_folder_sync(const struct nj_file_system *fs, int directory_fd,
+                                      struct nj_error *err);
+
+#endif
