@@ -70,7 +70,8 @@ struct nj_run_report {
 };
 
 /* NJ_OK every item is done (see n_items_failed); also when all were done before.
- * NJ_E_STOPPED by should_stop; the same call continues. NJ_E_INPUT the job file or an item is
+ * NJ_E_STOPPED by should_stop; the same call continues. NJ_E_LIMIT `budget.max_runtime` or
+ * `stop_on_failures` of the job ended it; with a higher limit the same call continues. NJ_E_INPUT the job file or an item is
  * wrong; NJ_E_STATE another job, model or numerics version, or another process in the folder;
  * NJ_E_NOT_FOUND, NJ_E_WEIGHTS the model; NJ_E_BUDGET memory or disk is too small;
  * NJ_E_STORAGE a write or sync failed; NJ_E_PERMISSION, NJ_E_IO, NJ_E_MEMORY,

@@ -28,6 +28,7 @@ enum nj_status {
     NJ_E_UNSUPPORTED, /* understood, but this build or model cannot do it */
     NJ_E_NUMBERS,     /* a value that must be finite is not */
     NJ_E_STOPPED,     /* asked to stop; what was done so far is safe */
+    NJ_E_LIMIT,       /* a limit that the job sets itself ended it; ditto */
     NJ_E_INTERNAL     /* a bug in nightjar */
 };
 

@@ -141,6 +141,8 @@ const char *nj_status_name(enum nj_status status)
         return "numbers";
     case NJ_E_STOPPED:
         return "stopped";
+    case NJ_E_LIMIT:
+        return "limit";
     case NJ_E_INTERNAL:
         return "internal";
     }

@@ -26,6 +26,7 @@ int nj_exit_code_of(enum nj_status status)
     case NJ_E_STOPPED:
         return NJ_EXIT_STOPPED;
     case NJ_E_NUMBERS:
+    case NJ_E_LIMIT:
         return NJ_EXIT_FAILED;
     case NJ_E_INTERNAL:
         break;

@@ -5,6 +5,8 @@
 
 #include "base/vector.h"
 #include "runner/export.h"
+#include "runner/limits.h"
+#include "runner/result_line.h"
 #include "runner/result_log.h"
 
 static void close_live(struct nj_checkpoint *checkpoint)
@@ -93,11 +95,6 @@ enum nj_status nj_checkpoint_tokens(struct nj_checkpoint *checkpoint,
     return status == NJ_OK ? nj_log_file_sync(checkpoint->tokens, err) : status;
 }
 
-static bool is_finished(const struct nj_slot *slot)
-{
-    return slot->sequence != NULL && nj_sequence_finish(slot->sequence) != NJ_FINISH_NONE;
-}
-
 static enum nj_status append_result(struct nj_checkpoint *checkpoint,
                                     const struct nj_slot *slot, struct nj_error *err)
 {
@@ -107,9 +104,12 @@ static enum nj_status append_result(struct nj_checkpoint *checkpoint,
                                       .item_digest = slot->digest};
     nj_json_writer_reset(&checkpoint->line);
     enum nj_status status =
-        nj_slot_write_result(slot, checkpoint->tokenizer, &checkpoint->line, err);
+        nj_result_line_write(slot, checkpoint->tokenizer, &checkpoint->line, err);
     if (status == NJ_OK) {
         status = nj_json_finish(&checkpoint->line, &result.line, err);
+    }
+    if (status == NJ_OK && slot->timeout_ns > 0) {
+        status = nj_timeout_digest(&slot->digest, slot->timeout_ns, &result.item_digest, err);
     }
     if (status == NJ_OK) {
         status = reserve(checkpoint, NJ_RESULT_PREFIX_BYTES + result.line.length_bytes, err);
@@ -141,7 +141,7 @@ static enum nj_status show_result(struct nj_checkpoint *checkpoint, const struct
     struct nj_text line;
     nj_json_writer_reset(&checkpoint->line);
     enum nj_status status =
-        nj_slot_write_result(slot, checkpoint->tokenizer, &checkpoint->line, err);
+        nj_result_line_write(slot, checkpoint->tokenizer, &checkpoint->line, err);
     if (status == NJ_OK) {
         nj_json_write_newline(&checkpoint->line);
         status = nj_json_finish(&checkpoint->line, &line, err);
@@ -173,7 +173,7 @@ enum nj_status nj_checkpoint_results(struct nj_checkpoint *checkpoint,
 {
     enum nj_status status = NJ_OK;
     for (uint32_t i = 0; i < n_slots && status == NJ_OK; i++) {
-        if (is_finished(&slots[i])) {
+        if (nj_slot_is_finished(&slots[i])) {
             status = append_result(checkpoint, &slots[i], err);
         }
     }
@@ -182,7 +182,7 @@ enum nj_status nj_checkpoint_results(struct nj_checkpoint *checkpoint,
     }
     size_t ordinal = 0;
     for (uint32_t i = 0; i < n_slots && status == NJ_OK; i++) {
-        if (is_finished(&slots[i])) {
+        if (nj_slot_is_finished(&slots[i])) {
             note_done(checkpoint, &slots[i], ordinal++);
             status = mark_done(checkpoint, &slots[i], err);
         }

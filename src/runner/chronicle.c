@@ -5,6 +5,18 @@ static int64_t now_ms(const struct nj_chronicle *chronicle)
     return chronicle->clock.unix_ms(chronicle->clock.context);
 }
 
+static uint64_t now_ns(const struct nj_chronicle *chronicle)
+{
+    return chronicle->clock.monotonic_ns(chronicle->clock.context);
+}
+
+void nj_chronicle_begin(struct nj_chronicle *chronicle)
+{
+    chronicle->has_begun = true;
+    chronicle->began_ns = now_ns(chronicle);
+    chronicle->heard_ns = chronicle->began_ns;
+}
+
 void nj_chronicle_tell(const struct nj_chronicle *chronicle, enum nj_event_type type,
                        const char *reason)
 {
@@ -34,10 +46,15 @@ struct nj_journal_entry nj_chronicle_turn(const struct nj_chronicle *chronicle,
     const struct nj_ledger *ledger = chronicle->ledger;
     struct nj_journal_entry turn = {.type = type,
                                     .unix_ms = now_ms(chronicle),
-                                    .n_items_done = ledger->n_ok + ledger->n_failed};
+                                    .n_items_done = ledger->n_ok + ledger->n_failed,
+                                    .n_tokens_generated = chronicle->counts->n_generated,
+                                    .n_tokens_fed_again = chronicle->counts->n_fed_again};
     if (type == NJ_JOURNAL_STARTED) {
         turn.n_items_under_way = ledger->n_restored;
         turn.n_tokens_restored = nj_ledger_n_tokens_restored(ledger);
+    } else if (chronicle->has_begun) {
+        turn.n_items_under_way = chronicle->counts->n_under_way;
+        turn.run_ms = (now_ns(chronicle) - chronicle->began_ns) / 1000000;
     }
     return turn;
 }
@@ -55,4 +72,15 @@ enum nj_status nj_chronicle_write(const struct nj_chronicle *chronicle,
     struct nj_journal_entry turn = nj_chronicle_turn(chronicle, type);
     enum nj_status status = nj_chronicle_log(chronicle, &turn, err);
     return status == NJ_OK ? nj_history_add(chronicle->history, &turn, err) : status;
+}
+
+enum nj_status nj_chronicle_give_sign(struct nj_chronicle *chronicle, struct nj_error *err)
+{
+    uint64_t now = now_ns(chronicle);
+    if (!chronicle->has_begun || now - chronicle->heard_ns < NJ_CHRONICLE_INTERVAL_NS) {
+        return NJ_OK;
+    }
+    chronicle->heard_ns = now;
+    struct nj_journal_entry sign = nj_chronicle_turn(chronicle, NJ_JOURNAL_ALIVE);
+    return nj_journal_append(chronicle->journal, &sign, err);
 }

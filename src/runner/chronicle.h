@@ -6,6 +6,9 @@
 #ifndef NJ_RUNNER_CHRONICLE_H
 #define NJ_RUNNER_CHRONICLE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -27,7 +30,19 @@ struct nj_chronicle {
     const struct nj_loop_counts *counts;
     struct nj_history *history;
     struct nj_log_file *journal;
+    bool has_begun; /* the run is working, since ... */
+    uint64_t began_ns;
+    uint64_t heard_ns; /* the last turn or sign of life */
 };
+
+/* A killed run is known to have come so far as it said at most so long before. */
+#define NJ_CHRONICLE_INTERVAL_NS UINT64_C(10000000000)
+
+/* From now on the run is working: its turns say since when, and it gives signs of life. */
+void nj_chronicle_begin(struct nj_chronicle *chronicle);
+
+/* Appends a sign of life to the journal, when it is time for one; the caller syncs. */
+enum nj_status nj_chronicle_give_sign(struct nj_chronicle *chronicle, struct nj_error *err);
 
 /* Tells the event to who watches. `reason` is a word for programs, or empty. */
 void nj_chronicle_tell(const struct nj_chronicle *chronicle, enum nj_event_type type,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/vector.h"
+#include "runner/limits.h"
 
 /* What is known of one item: whether it has a result, and which entry of `ids` is its. */
 struct nj_found_slot {
@@ -136,23 +137,53 @@ enum nj_status nj_findings_add_id(struct nj_findings *findings,
     return nj_restored_add(&findings->ids[slot->ids - 1].restored, entry, err);
 }
 
-static void enter_result(const struct nj_found_result *result, struct nj_ledger *ledger)
+static void enter_if_equal(const struct nj_found_result *result, const struct nj_digest *wanted,
+                           struct nj_ledger *ledger)
 {
-    if (result->item_index >= ledger->n_items) {
-        return;
-    }
-    const struct nj_digest *wanted = &ledger->items[result->item_index].digest;
     if (memcmp(wanted->bytes, result->item_digest.bytes, NJ_DIGEST_BYTES) == 0) {
         nj_ledger_set_done(ledger, result->item_index, result->is_ok, &result->line);
     }
 }
 
-enum nj_status nj_findings_enter(struct nj_findings *findings, struct nj_ledger *ledger,
-                                 struct nj_error *err)
+static void enter_answers(const struct nj_findings *findings, struct nj_ledger *ledger)
+{
+    for (size_t i = 0; i < findings->n_results; i++) {
+        const struct nj_found_result *result = &findings->results[i];
+        if (result->item_index < ledger->n_items) {
+            enter_if_equal(result, &ledger->items[result->item_index].digest, ledger);
+        }
+    }
+}
+
+/* Where there is no answer. */
+static enum nj_status enter_timeouts(const struct nj_findings *findings,
+                                     struct nj_ledger *ledger, uint64_t item_timeout_ns,
+                                     struct nj_error *err)
 {
     enum nj_status status = NJ_OK;
-    for (size_t i = 0; i < findings->n_results; i++) {
-        enter_result(&findings->results[i], ledger);
+    for (size_t i = 0; i < findings->n_results && status == NJ_OK; i++) {
+        const struct nj_found_result *result = &findings->results[i];
+        if (result->is_ok || result->item_index >= ledger->n_items ||
+            ledger->items[result->item_index].state != NJ_ITEM_OPEN) {
+            continue;
+        }
+        struct nj_digest wanted;
+        status = nj_timeout_digest(&ledger->items[result->item_index].digest, item_timeout_ns,
+                                   &wanted, err);
+        if (status == NJ_OK) {
+            enter_if_equal(result, &wanted, ledger);
+        }
+    }
+    return status;
+}
+
+enum nj_status nj_findings_enter(struct nj_findings *findings, struct nj_ledger *ledger,
+                                 uint64_t item_timeout_ns, struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    enter_answers(findings, ledger);
+    if (item_timeout_ns > 0) {
+        status = enter_timeouts(findings, ledger, item_timeout_ns, err);
     }
     for (size_t i = 0; i < findings->n_ids && status == NJ_OK; i++) {
         struct nj_found_ids *ids = &findings->ids[i];

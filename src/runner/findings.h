@@ -60,8 +60,9 @@ enum nj_status nj_findings_add_id(struct nj_findings *findings,
                                   const struct nj_token_entry *entry, struct nj_error *err);
 
 /* Enters into the ledger, whose items are known and open, what belongs to them. Ids move there,
- * so once only. */
+ * so once only. An item that was over its time has that as its result if the job still has the
+ * same timeout (0: none). */
 enum nj_status nj_findings_enter(struct nj_findings *findings, struct nj_ledger *ledger,
-                                 struct nj_error *err);
+                                 uint64_t item_timeout_ns, struct nj_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "runner/folder_host.h"
 
+#include "runner/chronicle.h"
 #include "runner/journal.h"
 
 static enum nj_status claim(void *context, uint64_t *item_index, bool *has_item,
@@ -32,7 +33,10 @@ static enum nj_status item_done(void *context, uint64_t item_index, uint32_t sam
 static enum nj_status commit(void *context, struct nj_error *err)
 {
     struct nj_folder_host *folder = context;
-    enum nj_status status = nj_log_file_sync(folder->journal, err);
+    enum nj_status status = nj_chronicle_give_sign(folder->chronicle, err);
+    if (status == NJ_OK) {
+        status = nj_log_file_sync(folder->journal, err);
+    }
     return status == NJ_OK ? nj_run_folder_check(folder->place, err) : status;
 }
 

@@ -15,6 +15,8 @@
 #include "runner/log_file.h"
 #include "runner/patient_files.h"
 
+struct nj_chronicle;
+
 /* Who watches a run and may stop it; every member may be NULL. */
 struct nj_run_observer {
     void *context;
@@ -32,6 +34,7 @@ struct nj_folder_host {
     const struct nj_ledger *ledger;
     const struct nj_run_folder *place;
     struct nj_patient_files *patience; /* NULL: does not wait for room */
+    struct nj_chronicle *chronicle;    /* gives signs of life */
     const struct nj_run_observer *observer;
     uint64_t next_index;
 };

@@ -13,17 +13,56 @@ void nj_history_deinit(struct nj_history *history)
     memset(history, 0, sizeof *history);
 }
 
-enum nj_status nj_history_add(struct nj_history *history, const struct nj_journal_entry *entry,
-                              struct nj_error *err)
+static enum nj_status add_turn(struct nj_history *history, const struct nj_turn *turn,
+                               struct nj_error *err)
 {
     enum nj_status status =
         nj_vector_reserve(&history->turns, &history->turns_capacity, sizeof *history->turns,
                           history->n_turns + 1, err);
     if (status == NJ_OK) {
-        history->turns[history->n_turns++] = *entry;
-        history->is_finished = entry->type == NJ_JOURNAL_FINISHED;
+        history->turns[history->n_turns++] = *turn;
     }
     return status;
+}
+
+/* A run that ended, as of `entry`. */
+static void end_run(struct nj_history *history, const struct nj_journal_entry *entry)
+{
+    history->is_running = false;
+    history->ended_run_ms += entry->run_ms;
+}
+
+enum nj_status nj_history_add(struct nj_history *history, const struct nj_journal_entry *entry,
+                              struct nj_error *err)
+{
+    if (entry->type == NJ_JOURNAL_ALIVE) {
+        history->alive = *entry;
+        return NJ_OK;
+    }
+    enum nj_status status = NJ_OK;
+    bool is_start = entry->type == NJ_JOURNAL_STARTED;
+    if (is_start && history->is_running) {
+        struct nj_turn interruption = {.is_interruption = true, .entry = history->alive};
+        end_run(history, &history->alive);
+        status = add_turn(history, &interruption, err);
+    }
+    struct nj_turn turn = {.entry = *entry};
+    if (status == NJ_OK) {
+        status = add_turn(history, &turn, err);
+    }
+    history->is_finished = entry->type == NJ_JOURNAL_FINISHED;
+    if (is_start || entry->type == NJ_JOURNAL_PAUSED) {
+        history->is_running = true;
+        history->alive = *entry;
+    } else if (history->is_running) {
+        end_run(history, entry);
+    }
+    return status;
+}
+
+uint64_t nj_history_run_ms(const struct nj_history *history)
+{
+    return history->ended_run_ms + (history->is_running ? history->alive.run_ms : 0);
 }
 
 static enum nj_status mark(struct nj_history *history, uint64_t item_index,
@@ -85,6 +124,7 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
     case NJ_JOURNAL_STOPPED:
     case NJ_JOURNAL_FINISHED:
     case NJ_JOURNAL_PAUSED:
+    case NJ_JOURNAL_ALIVE:
         return nj_history_add(history, &entry, err);
     case NJ_JOURNAL_CLAIMED:
         break;
@@ -97,9 +137,12 @@ bool nj_history_is_marked(const struct nj_history *history, uint64_t item_index)
     return item_index < history->n_marked && history->is_marked[item_index] != 0;
 }
 
-static const char *turn_name(enum nj_journal_type type)
+static const char *turn_name(const struct nj_turn *turn)
 {
-    switch (type) {
+    if (turn->is_interruption) {
+        return "interrupted";
+    }
+    switch (turn->entry.type) {
     case NJ_JOURNAL_STARTED:
         return "started";
     case NJ_JOURNAL_STOPPED:
@@ -111,6 +154,18 @@ static const char *turn_name(enum nj_journal_type type)
     }
 }
 
+static void write_count(struct nj_json_writer *writer, const char *key, uint64_t value)
+{
+    nj_json_key(writer, key);
+    nj_json_write_unsigned(writer, value);
+}
+
+static void write_reason(struct nj_json_writer *writer, const char *reason)
+{
+    nj_json_key(writer, "reason");
+    nj_json_write_string(writer, reason);
+}
+
 static void write_time(struct nj_json_writer *writer, int64_t unix_ms)
 {
     char text[NJ_CLOCK_TEXT_BYTES];
@@ -120,33 +175,33 @@ static void write_time(struct nj_json_writer *writer, int64_t unix_ms)
     nj_json_write_integer(writer, unix_ms);
 }
 
-static void write_interruption(struct nj_json_writer *writer)
+/* What the run had done by then. Of one that was interrupted: when last heard of. */
+static void write_work(struct nj_json_writer *writer, const struct nj_journal_entry *entry)
 {
-    nj_json_begin_object(writer);
-    nj_json_key(writer, "event");
-    nj_json_write_string(writer, "interrupted");
-    nj_json_key(writer, "reason");
-    nj_json_write_string(writer, "ended without a word: killed, crashed or lost power");
-    nj_json_end_object(writer);
+    nj_json_key(writer, "seconds");
+    nj_json_write_number(writer, (double)entry->run_ms / 1000.0);
+    write_count(writer, "tokens_generated", entry->n_tokens_generated);
+    write_count(writer, "tokens_fed_again", entry->n_tokens_fed_again);
 }
 
-static void write_turn(struct nj_json_writer *writer, const struct nj_journal_entry *turn)
+static void write_turn(struct nj_json_writer *writer, const struct nj_turn *turn)
 {
+    const struct nj_journal_entry *entry = &turn->entry;
     nj_json_begin_object(writer);
     nj_json_key(writer, "event");
-    nj_json_write_string(writer, turn_name(turn->type));
-    write_time(writer, turn->unix_ms);
-    nj_json_key(writer, "items_done");
-    nj_json_write_unsigned(writer, turn->n_items_done);
-    nj_json_key(writer, "items_under_way");
-    nj_json_write_unsigned(writer, turn->n_items_under_way);
-    if (turn->type == NJ_JOURNAL_PAUSED) {
-        nj_json_key(writer, "reason");
-        nj_json_write_string(writer, "disk");
+    nj_json_write_string(writer, turn_name(turn));
+    if (turn->is_interruption) {
+        write_reason(writer, "ended without a word: killed, crashed or lost power");
+    } else if (entry->type == NJ_JOURNAL_PAUSED) {
+        write_reason(writer, "disk");
     }
-    if (turn->type == NJ_JOURNAL_STARTED) {
-        nj_json_key(writer, "tokens_restored");
-        nj_json_write_unsigned(writer, turn->n_tokens_restored);
+    write_time(writer, entry->unix_ms);
+    write_count(writer, "items_done", entry->n_items_done);
+    write_count(writer, "items_under_way", entry->n_items_under_way);
+    if (entry->type == NJ_JOURNAL_STARTED && !turn->is_interruption) {
+        write_count(writer, "tokens_restored", entry->n_tokens_restored);
+    } else {
+        write_work(writer, entry);
     }
     nj_json_end_object(writer);
 }
@@ -155,11 +210,6 @@ void nj_history_write(const struct nj_history *history, struct nj_json_writer *w
 {
     nj_json_begin_array(writer);
     for (size_t i = 0; i < history->n_turns; i++) {
-        bool was_running = i > 0 && (history->turns[i - 1].type == NJ_JOURNAL_STARTED ||
-                                     history->turns[i - 1].type == NJ_JOURNAL_PAUSED);
-        if (was_running && history->turns[i].type == NJ_JOURNAL_STARTED) {
-            write_interruption(writer);
-        }
         write_turn(writer, &history->turns[i]);
     }
     nj_json_end_array(writer);

@@ -19,6 +19,13 @@
 /* The logs of a run folder. */
 enum nj_run_log { NJ_LOG_JOURNAL, NJ_LOG_RESULTS, NJ_LOG_TOKENS, NJ_N_RUN_LOGS };
 
+/* One line of the history that people get. */
+struct nj_turn {
+    bool is_interruption; /* the run ended without a word; `entry` is the last thing heard of it
+                           */
+    struct nj_journal_entry entry;
+};
+
 /* Zeroed is the history of a new folder. */
 struct nj_history {
     bool has_identity;
@@ -27,10 +34,13 @@ struct nj_history {
     bool has_seed;                       /* an identity, this one or an earlier one, drew ... */
     uint64_t seed;                       /* ... with this job seed */
     uint32_t seed_generation;
-    uint64_t n_item_records;        /* in results.log and tokens.log */
-    struct nj_journal_entry *turns; /* started, paused, stopped and finished, in order */
+    uint64_t n_item_records; /* in results.log and tokens.log */
+    struct nj_turn *turns;   /* started, paused, stopped, finished and interrupted, in order */
     size_t n_turns;
     size_t turns_capacity;
+    bool is_running;               /* started, and not ended since */
+    struct nj_journal_entry alive; /* how far it was when last heard of; while it is running */
+    uint64_t ended_run_ms;         /* all runs that ended, together */
     bool is_finished;   /* the last turn says so, and the identity is still the same */
     uint8_t *is_marked; /* by item index: the journal says done */
     size_t n_marked;
@@ -50,12 +60,15 @@ void nj_history_identify(struct nj_history *history, enum nj_run_log log,
 
 bool nj_history_is_marked(const struct nj_history *history, uint64_t item_index);
 
-/* Notes a turn that was just written to the journal. */
+/* How long all runs of the folder took so far, one that was killed included, in ms. */
+uint64_t nj_history_run_ms(const struct nj_history *history);
+
+/* Notes a turn that was just written to the journal. A start without an end before it was a
+ * kill or a crash, and becomes an interruption in the history. */
 enum nj_status nj_history_add(struct nj_history *history, const struct nj_journal_entry *entry,
                               struct nj_error *err);
 
-/* Writes an array of turns for the manifest. A start without an end before the next one was a
- * kill or a crash, and is told as an interruption. */
+/* Writes an array of turns for the manifest. */
 void nj_history_write(const struct nj_history *history, struct nj_json_writer *writer);
 
 #endif

@@ -18,7 +18,8 @@
 
 enum nj_run_control {
     NJ_RUN_GO_ON,
-    NJ_RUN_DRAIN /* end after this sweep, everything synced */
+    NJ_RUN_DRAIN, /* end after this sweep, everything synced */
+    NJ_RUN_BREAK  /* end at once as a bug of nightjar would, for tests: NJ_E_INTERNAL */
 };
 
 struct nj_run_host {

@@ -1,5 +1,29 @@
 #include "runner/journal.h"
 
+static void write_turn(struct nj_byte_writer *writer, const struct nj_journal_entry *entry)
+{
+    nj_write_u64(writer, (uint64_t)entry->unix_ms);
+    nj_write_u64(writer, entry->n_items_done);
+    nj_write_u64(writer, entry->n_items_under_way);
+    nj_write_u64(writer, entry->n_tokens_restored);
+    nj_write_u64(writer, entry->run_ms);
+    nj_write_u64(writer, entry->n_tokens_generated);
+    nj_write_u64(writer, entry->n_tokens_fed_again);
+}
+
+static void read_turn(struct nj_byte_reader *reader, struct nj_journal_entry *entry)
+{
+    entry->unix_ms = (int64_t)nj_read_u64(reader);
+    entry->n_items_done = nj_read_u64(reader);
+    entry->n_items_under_way = nj_read_u64(reader);
+    entry->n_tokens_restored = nj_read_u64(reader);
+    if (reader->offset < reader->span.length_bytes) { /* older records end here */
+        entry->run_ms = nj_read_u64(reader);
+        entry->n_tokens_generated = nj_read_u64(reader);
+        entry->n_tokens_fed_again = nj_read_u64(reader);
+    }
+}
+
 enum nj_status nj_journal_append(struct nj_log_file *journal,
                                  const struct nj_journal_entry *entry, struct nj_error *err)
 {
@@ -22,10 +46,8 @@ enum nj_status nj_journal_append(struct nj_log_file *journal,
     case NJ_JOURNAL_STOPPED:
     case NJ_JOURNAL_FINISHED:
     case NJ_JOURNAL_PAUSED:
-        nj_write_u64(&writer, (uint64_t)entry->unix_ms);
-        nj_write_u64(&writer, entry->n_items_done);
-        nj_write_u64(&writer, entry->n_items_under_way);
-        nj_write_u64(&writer, entry->n_tokens_restored);
+    case NJ_JOURNAL_ALIVE:
+        write_turn(&writer, entry);
         break;
     }
     struct nj_bytes bytes = {.data = payload, .length_bytes = writer.offset};
@@ -52,10 +74,8 @@ enum nj_status nj_journal_decode(const struct nj_record *record, struct nj_journ
     case NJ_JOURNAL_STOPPED:
     case NJ_JOURNAL_FINISHED:
     case NJ_JOURNAL_PAUSED:
-        entry->unix_ms = (int64_t)nj_read_u64(&reader);
-        entry->n_items_done = nj_read_u64(&reader);
-        entry->n_items_under_way = nj_read_u64(&reader);
-        entry->n_tokens_restored = nj_read_u64(&reader);
+    case NJ_JOURNAL_ALIVE:
+        read_turn(&reader, entry);
         break;
     default:
         *is_known = false;

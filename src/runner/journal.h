@@ -26,7 +26,8 @@ enum nj_journal_type {
     NJ_JOURNAL_DONE = 4,     /* its result is in results.log */
     NJ_JOURNAL_STOPPED = 5,  /* asked to stop, everything synced */
     NJ_JOURNAL_FINISHED = 6, /* every item done, derived files written */
-    NJ_JOURNAL_PAUSED = 7    /* the disk is full: the run waits for room */
+    NJ_JOURNAL_PAUSED = 7,   /* the disk is full: the run waits for room */
+    NJ_JOURNAL_ALIVE = 8 /* how far it was at some moment: all that is known of a killed run */
 };
 
 /* Fields that a type does not use are zero. */
@@ -36,10 +37,13 @@ struct nj_journal_entry {
     uint64_t item_index;
     uint32_t sample;
     bool is_ok;
-    int64_t unix_ms;            /* started, stopped, finished, paused */
-    uint64_t n_items_done;      /* ditto */
-    uint64_t n_items_under_way; /* started, stopped */
-    uint64_t n_tokens_restored; /* started */
+    int64_t unix_ms; /* started, stopped, finished, paused, alive; as all below */
+    uint64_t n_items_done;
+    uint64_t n_items_under_way;
+    uint64_t n_tokens_restored;  /* of items under way when it started */
+    uint64_t run_ms;             /* since it started; 0 in journals of an older nightjar, ... */
+    uint64_t n_tokens_generated; /* ... as these two */
+    uint64_t n_tokens_fed_again; /* that an earlier run had fed */
 };
 
 enum { NJ_JOURNAL_ENTRY_LIMIT_BYTES = 64 };

@@ -21,6 +21,11 @@ static uint64_t bytes_of(const struct nj_sampling *sampling)
            sampling->max_tokens * (TOKEN_BYTES + n_logprobs * LOGPROB_BYTES);
 }
 
+static uint64_t now_ns(const struct nj_loop *loop)
+{
+    return loop->clock.monotonic_ns(loop->clock.context);
+}
+
 static void tell(struct nj_loop *loop, struct nj_event *event)
 {
     const struct nj_ledger *ledger = loop->checkpoint->ledger;
@@ -70,9 +75,12 @@ static enum nj_status begin_item(struct nj_loop *loop, struct nj_slot *slot, uin
     if (status != NJ_OK) {
         return status;
     }
+    slot->began_ns = now_ns(loop);
     loop->counts.n_prompt += slot->prompt.n_ids;
     loop->counts.n_restored += slot->n_restored;
     loop->counts.n_resumed += slot->n_restored > 0 ? 1 : 0;
+    loop->counts.n_fed_again +=
+        slot->n_restored > 0 ? slot->prompt.n_ids + slot->n_restored : 0;
     tell_item(loop, slot->n_restored > 0 ? NJ_EVENT_ITEM_RESUMED : NJ_EVENT_ITEM_STARTED, slot);
     return NJ_OK;
 }
@@ -152,20 +160,20 @@ static void tell_sweep(struct nj_loop *loop, uint32_t n_events, uint64_t began_n
                              .n_output_tokens = loop->counts.n_generated,
                              .n_prompt_tokens = loop->counts.n_prompt,
                              .n_tokens_restored = loop->counts.n_restored,
-                             .sweep_ns =
-                                 loop->clock.monotonic_ns(loop->clock.context) - began_ns};
+                             .sweep_ns = now_ns(loop) - began_ns};
     for (uint32_t i = 0; i < n_events; i++) {
         event.n_rows += loop->events[i].n_rows;
     }
     count_prefill(loop, &event);
     loop->counts.n_sweeps++;
+    loop->counts.n_under_way = event.n_running;
     tell(loop, &event);
 }
 
 static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
 {
     uint32_t n_events = 0;
-    uint64_t began_ns = loop->clock.monotonic_ns(loop->clock.context);
+    uint64_t began_ns = now_ns(loop);
     enum nj_status status =
         nj_generator_step(loop->supply.generator, loop->events, &n_events, err);
     if (status == NJ_E_IO) {
@@ -184,13 +192,28 @@ static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
     return status;
 }
 
+/* An item that did not finish in this sweep, and is over its time, has failed. */
+static void expire_items(struct nj_loop *loop)
+{
+    uint64_t timeout_ns = loop->limits.item_timeout_ns;
+    uint64_t now = timeout_ns > 0 ? now_ns(loop) : 0;
+    for (uint32_t i = 0; i < loop->n_slots && timeout_ns > 0; i++) {
+        struct nj_slot *slot = &loop->slots[i];
+        if (slot->sequence != NULL && !nj_slot_is_finished(slot) &&
+            now - slot->began_ns >= timeout_ns) {
+            slot->timeout_ns = timeout_ns;
+        }
+    }
+}
+
 static enum nj_status finish_items(struct nj_loop *loop, struct nj_error *err)
 {
+    expire_items(loop);
     enum nj_status status =
         nj_checkpoint_results(loop->checkpoint, loop->slots, loop->n_slots, err);
     for (uint32_t i = 0; i < loop->n_slots && status == NJ_OK; i++) {
         struct nj_slot *slot = &loop->slots[i];
-        if (slot->sequence != NULL && nj_sequence_finish(slot->sequence) != NJ_FINISH_NONE) {
+        if (nj_slot_is_finished(slot)) {
             tell_item(loop, NJ_EVENT_ITEM_DONE, slot);
             nj_slot_end(slot, loop->supply.generator);
         }
@@ -205,16 +228,32 @@ static void end_all(struct nj_loop *loop)
     }
 }
 
+/* Between two sweeps: whether there is to be another one. */
+static enum nj_status look_around(struct nj_loop *loop, struct nj_error *err)
+{
+    enum nj_run_control control = loop->host->poll(loop->host->context);
+    if (control == NJ_RUN_BREAK) {
+        return nj_fail(err, NJ_E_INTERNAL, "asked to end as if nightjar had a bug");
+    }
+    loop->was_stopped = control == NJ_RUN_DRAIN;
+    if (!loop->was_stopped) {
+        loop->limit = nj_run_limits_reached(&loop->limits, loop->checkpoint->ledger->n_failed,
+                                            now_ns(loop) - loop->began_ns);
+    }
+    return NJ_OK;
+}
+
 enum nj_status nj_loop_run(struct nj_loop *loop, struct nj_error *err)
 {
     enum nj_status status = NJ_OK;
+    loop->began_ns = now_ns(loop);
     while (status == NJ_OK) {
         status = fill_slots(loop, err);
         if (status != NJ_OK || nj_generator_count(loop->supply.generator) == 0) {
             break;
         }
-        if (loop->host->poll(loop->host->context) == NJ_RUN_DRAIN) {
-            loop->was_stopped = true;
+        status = look_around(loop, err);
+        if (status != NJ_OK || loop->was_stopped || loop->limit != NJ_RUN_LIMIT_NONE) {
             break;
         }
         status = sweep(loop, err);

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "runner/checkpoint.h"
 #include "runner/host.h"
+#include "runner/limits.h"
 #include "runner/slot.h"
 
 /* What this process did, for the report. */
@@ -21,6 +22,8 @@ struct nj_loop_counts {
     uint64_t n_prompt;    /* prompt ids of the items begun */
     uint64_t n_restored;  /* ids taken from the token log */
     uint64_t n_resumed;   /* items that had some */
+    uint64_t n_under_way; /* in the batch now */
+    uint64_t n_fed_again; /* ids that an earlier run had fed: of prompts and restored */
     uint64_t n_sweeps;
 };
 
@@ -35,7 +38,10 @@ struct nj_loop {
     struct nj_step_event *events; /* (n_slots) */
     uint64_t n_items_kept;        /* finished by earlier runs */
     struct nj_loop_counts counts;
-    bool was_stopped; /* by the host, with items left */
+    struct nj_run_limits limits;
+    uint64_t began_ns;       /* monotonic; set by the loop */
+    bool was_stopped;        /* by the host, with items left */
+    enum nj_run_limit limit; /* that ended it, with items left */
 };
 
 /* On return no slot is in use, whatever the status; everything that was told is durable. */

@@ -129,9 +129,9 @@ enum nj_status nj_run_logs_read(struct nj_run_logs *logs, const struct nj_run_lo
 }
 
 enum nj_status nj_run_logs_enter(struct nj_run_logs *logs, struct nj_ledger *ledger,
-                                 struct nj_error *err)
+                                 uint64_t item_timeout_ns, struct nj_error *err)
 {
-    enum nj_status status = nj_findings_enter(&logs->findings, ledger, err);
+    enum nj_status status = nj_findings_enter(&logs->findings, ledger, item_timeout_ns, err);
     nj_findings_deinit(&logs->findings);
     return status;
 }

@@ -45,9 +45,10 @@ struct nj_run_logs {
 enum nj_status nj_run_logs_read(struct nj_run_logs *logs, const struct nj_run_logs_place *place,
                                 struct nj_history *history, struct nj_error *err);
 
-/* Enters results and ids into the ledger, whose items are known. Once only. */
+/* Enters results and ids into the ledger, whose items are known (nj_findings_enter). Once only.
+ */
 enum nj_status nj_run_logs_enter(struct nj_run_logs *logs, struct nj_ledger *ledger,
-                                 struct nj_error *err);
+                                 uint64_t item_timeout_ns, struct nj_error *err);
 
 /* Recovers, or creates, all three for appending. */
 enum nj_status nj_run_logs_open(struct nj_run_logs *logs, struct nj_error *err);

@@ -84,6 +84,7 @@ static void prepare_host(struct run *run)
                                 .ledger = &setup->ledger,
                                 .place = &setup->folder,
                                 .patience = can_wait(run) ? &run->pause.files : NULL,
+                                .chronicle = &run->chronicle,
                                 .observer = run->environment.observer};
     run->host = nj_folder_host_table(&run->folder_host);
 }
@@ -116,6 +117,7 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
                                            .ledger = &setup->ledger};
     loop->checkpoint = &run->checkpoint;
     loop->clock = run->environment.clock;
+    loop->limits = setup->limits;
     loop->n_items_kept = setup->report->n_items_kept;
     return NJ_OK;
 }
@@ -176,8 +178,11 @@ static enum nj_status finish(struct run *run, struct nj_error *err)
     return status == NJ_OK ? nj_chronicle_log(&run->chronicle, &turn, err) : status;
 }
 
+/* The run ends with items left: by a signal, or by a limit. */
 static enum nj_status stop(struct run *run, struct nj_error *err)
 {
+    const struct nj_loop *loop = &run->loop;
+    bool is_limit = loop->limit != NJ_RUN_LIMIT_NONE;
     const struct nj_ledger *ledger = &run->setup.ledger;
     uint64_t n_done = ledger->n_ok + ledger->n_failed;
     enum nj_status status = nj_chronicle_write(&run->chronicle, NJ_JOURNAL_STOPPED, err);
@@ -186,9 +191,14 @@ static enum nj_status stop(struct run *run, struct nj_error *err)
                      "finished items so far are in %s/live.jsonl",
                      run->setup.report->output_directory);
     }
-    nj_chronicle_tell(&run->chronicle, NJ_EVENT_RUN_PAUSED, "signal");
+    nj_chronicle_tell(&run->chronicle, NJ_EVENT_RUN_PAUSED,
+                      is_limit ? nj_run_limit_name(loop->limit) : "signal");
     if (status != NJ_OK) {
         return status;
+    }
+    if (is_limit) {
+        return nj_run_limits_fail(&loop->limits, loop->limit, ledger->n_failed,
+                                  now_ns(run) - loop->began_ns, err);
     }
     return nj_fail(err, NJ_E_STOPPED, "stopped: %llu of %llu items done",
                    (unsigned long long)n_done, (unsigned long long)ledger->n_items);
@@ -202,6 +212,7 @@ static enum nj_status work(struct run *run, struct nj_error *err)
         status = prepare_work(run, err);
     }
     if (status == NJ_OK) {
+        nj_chronicle_begin(&run->chronicle);
         status = nj_chronicle_write(&run->chronicle, NJ_JOURNAL_STARTED, err);
     }
     if (status == NJ_OK) {
@@ -209,7 +220,8 @@ static enum nj_status work(struct run *run, struct nj_error *err)
         nj_chronicle_tell(&run->chronicle, NJ_EVENT_RUN_STARTED, "");
         status = nj_loop_run(&run->loop, err);
     }
-    return status == NJ_OK && run->loop.was_stopped ? stop(run, err) : status;
+    bool has_stopped = run->loop.was_stopped || run->loop.limit != NJ_RUN_LIMIT_NONE;
+    return status == NJ_OK && has_stopped ? stop(run, err) : status;
 }
 
 /* The setup is made: computes what is left, and ends with all files written. */

@@ -90,6 +90,17 @@ static enum nj_status check_seed(const struct nj_run_setup *setup, struct nj_err
         path, (unsigned long long)setup->history.n_item_records);
 }
 
+static void tell_left_out(const struct nj_run_setup *setup, uint64_t n_left_out)
+{
+    if (n_left_out > 0) {
+        nj_log_write(setup->environment->log, NJ_LOG_WARNING,
+                     "`budget.max_output_tokens` of %llu has room for the first %llu items; "
+                     "%llu behind them are left out",
+                     (unsigned long long)setup->spec->budget.max_output_tokens,
+                     (unsigned long long)setup->ledger.n_items, (unsigned long long)n_left_out);
+    }
+}
+
 /* Looks at every item and says what this run is. */
 static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items_before,
                              struct nj_error *err)
@@ -122,6 +133,7 @@ static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items
     identity->n_items = survey.n_items;
     identity->items = survey.items;
     *items_before = survey.items_before;
+    tell_left_out(setup, survey.n_left_out);
     setup->report->n_items = survey.n_items;
     return NJ_OK;
 }
@@ -166,6 +178,16 @@ bool nj_run_setup_is_all_done(const struct nj_run_setup *setup)
     return setup->ledger.n_ok + setup->ledger.n_failed == setup->ledger.n_items;
 }
 
+/* A limit that is reached before the first sweep. */
+static enum nj_status check_limits(const struct nj_run_setup *setup, struct nj_error *err)
+{
+    uint64_t n_failed = setup->ledger.n_failed;
+    enum nj_run_limit limit = nj_run_limits_reached(&setup->limits, n_failed, 0);
+    return limit == NJ_RUN_LIMIT_NONE || nj_run_setup_is_all_done(setup)
+               ? NJ_OK
+               : nj_run_limits_fail(&setup->limits, limit, n_failed, 0, err);
+}
+
 static enum nj_status open_engine(struct nj_run_setup *setup, struct nj_error *err)
 {
     uint64_t n_open = setup->ledger.n_items - setup->report->n_items_kept;
@@ -189,9 +211,15 @@ static enum nj_status examine(struct nj_run_setup *setup, struct nj_error *err)
                                        &items_before, path, err);
     }
     if (status == NJ_OK && setup->folder.is_open) {
-        status = nj_run_logs_enter(&setup->logs, &setup->ledger, err);
+        status = nj_run_logs_enter(&setup->logs, &setup->ledger,
+                                   setup->spec->budget.item_timeout_ns, err);
     }
     setup->report->n_items_kept = setup->ledger.n_ok + setup->ledger.n_failed;
+    setup->limits = nj_run_limits_of(setup->spec, setup->ledger.n_items,
+                                     1000000 * nj_history_run_ms(&setup->history));
+    if (status == NJ_OK) {
+        status = check_limits(setup, err);
+    }
     return status == NJ_OK && !nj_run_setup_is_all_done(setup) ? open_engine(setup, err)
                                                                : status;
 }

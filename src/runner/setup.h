@@ -22,6 +22,7 @@
 #include "runner/identity.h"
 #include "runner/item_source.h"
 #include "runner/ledger.h"
+#include "runner/limits.h"
 #include "runner/resume.h"
 #include "runner/subject.h"
 
@@ -39,6 +40,7 @@ struct nj_run_setup {
     struct nj_ledger ledger;
     struct nj_run_identity identity;
     struct nj_run_logs logs;
+    struct nj_run_limits limits;
     struct nj_item_source source;
     struct nj_run_engine engine; /* closed when nothing is left to compute */
 };

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/json.h"
 #include "base/status.h"
 #include "generate/generator.h"
 #include "job/items.h"
@@ -27,6 +26,8 @@ struct nj_slot {
     struct nj_token_list prompt;
     struct nj_digest digest;
     uint64_t n_restored;         /* ids that an earlier run had chosen */
+    uint64_t began_ns;           /* monotonic: when it joined the batch */
+    uint64_t timeout_ns;         /* it is over its time, which was so much; 0: it is not */
     struct nj_logprobs logprobs; /* of all chosen ids; empty where the item wants none */
 };
 
@@ -51,15 +52,13 @@ enum nj_status nj_slot_note(struct nj_slot *slot, const struct nj_step_event *ev
 /* Removes the sequence and releases the item. */
 void nj_slot_end(struct nj_slot *slot, struct nj_generator *generator);
 
+/* Its sequence is finished, or it is over its time. */
+bool nj_slot_is_finished(const struct nj_slot *slot);
+
+/* Of a finished one: it has an answer, not an error. */
 bool nj_slot_is_ok(const struct nj_slot *slot);
 
-/* "stop", "length" or "error". */
+/* "stop", "length", "error", or "expired" when it was over its time. */
 const char *nj_slot_finish_reason(const struct nj_slot *slot);
-
-/* Writes the result line of a finished item, without its newline (docs/formats/results.md).
- * Without a tokenizer (NULL) it has ids and no text. */
-enum nj_status nj_slot_write_result(const struct nj_slot *slot,
-                                    const struct nj_tokenizer *tokenizer,
-                                    struct nj_json_writer *writer, struct nj_error *err);
 
 #endif

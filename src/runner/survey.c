@@ -20,6 +20,7 @@ struct pass {
     struct nj_survey *survey;
     struct nj_token_list ids;
     size_t n_complaints;
+    bool is_full; /* the budget of output tokens is reserved */
 };
 
 /* An item that cannot be run does not end the pass: a person wants to hear of the others too.
@@ -48,21 +49,26 @@ static enum nj_status add_item(struct pass *pass, const struct nj_item *item,
     return status == NJ_OK ? chain(&pass->survey->items, &digest, err) : status;
 }
 
-static enum nj_status survey_item(struct pass *pass, const struct nj_item *item,
-                                  struct nj_error *err)
+/* Whether the item, all of its samples, has room in the budget; the first that has none ends
+ * the job. */
+static bool has_room(struct pass *pass, const struct nj_item *item)
+{
+    uint64_t budget = pass->options->setting->spec->budget.max_output_tokens;
+    if (budget == 0 || item->sample > 0 || pass->is_full) {
+        return !pass->is_full;
+    }
+    uint64_t wanted = (uint64_t)item->sampling->max_tokens * item->sampling->n;
+    uint64_t reserved = pass->survey->n_output_tokens_limit;
+    pass->is_full = wanted > budget - reserved;
+    return !pass->is_full;
+}
+
+/* What an item that is part of the run adds. */
+static enum nj_status enter_item(struct pass *pass, const struct nj_item *item,
+                                 struct nj_error *err)
 {
     struct nj_survey *survey = pass->survey;
-    struct nj_error why;
-    pass->ids.n_ids = 0;
-    enum nj_status status = nj_prompt_build(pass->options->setting, item, &pass->ids, &why);
-    if (status == NJ_E_INPUT) {
-        complain(pass, item, &why);
-        status = NJ_OK;
-    } else if (status != NJ_OK) {
-        return nj_fail(err, status, "%s", why.text);
-    } else if (pass->n_complaints == 0) {
-        status = add_item(pass, item, err);
-    }
+    enum nj_status status = pass->n_complaints == 0 ? add_item(pass, item, err) : NJ_OK;
     survey->n_items++;
     survey->uses_job_seed = survey->uses_job_seed ||
                             (item->sampling->temperature > 0.0 && !item->sampling->has_seed);
@@ -72,6 +78,25 @@ static enum nj_status survey_item(struct pass *pass, const struct nj_item *item,
         survey->items_before = survey->items;
     }
     return status;
+}
+
+/* Also an item without room is looked at: it may be wrong all the same. */
+static enum nj_status survey_item(struct pass *pass, const struct nj_item *item,
+                                  struct nj_error *err)
+{
+    struct nj_error why;
+    pass->ids.n_ids = 0;
+    enum nj_status status = nj_prompt_build(pass->options->setting, item, &pass->ids, &why);
+    if (status == NJ_E_INPUT) {
+        complain(pass, item, &why);
+    } else if (status != NJ_OK) {
+        return nj_fail(err, status, "%s", why.text);
+    }
+    if (!has_room(pass, item)) {
+        pass->survey->n_left_out++;
+        return NJ_OK;
+    }
+    return enter_item(pass, item, err);
 }
 
 static enum nj_status survey_all(struct pass *pass, struct nj_error *err)
@@ -92,6 +117,14 @@ static enum nj_status survey_all(struct pass *pass, struct nj_error *err)
     }
     nj_item_iterator_close(iterator);
     nj_token_list_deinit(&pass->ids);
+    if (status == NJ_OK && pass->is_full && pass->survey->n_items == 0) {
+        const struct nj_job_budget *budget = &options->setting->spec->budget;
+        return nj_fail(err, NJ_E_INPUT,
+                       "%s:%u:%u: `budget.max_output_tokens` of %llu has no room for the first "
+                       "item: raise it, or lower `max_tokens`",
+                       budget->place.file, budget->place.line, budget->place.column,
+                       (unsigned long long)budget->max_output_tokens);
+    }
     if (status == NJ_OK && pass->survey->n_items == 0) {
         return nj_fail(err, NJ_E_INPUT, "%s: the job has no items",
                        options->setting->spec->source_path);

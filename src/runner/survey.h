@@ -17,7 +17,8 @@
 
 struct nj_survey {
     uint64_t n_items;
-    bool uses_job_seed; /* an item draws with a seed derived from the job's */
+    uint64_t n_left_out; /* items behind these, for which `max_output_tokens` has no room */
+    bool uses_job_seed;  /* an item draws with a seed derived from the job's */
     uint64_t n_prompt_tokens;
     uint64_t n_output_tokens_limit; /* sum of max_tokens */
     struct nj_digest items;         /* chained over all items */
@@ -36,7 +37,11 @@ struct nj_survey_options {
     struct nj_diagnostics *complaints; /* NULL: only the first is told, in the error */
 };
 
-/* NJ_E_INPUT with a complaint about each item that cannot be run: where its row or prompt
+/* Under `budget.max_output_tokens` the job has as many of its items, from the first, as may
+ * write so much: each reserves its max_tokens, for all its samples together. So which items are
+ * done depends on no speed, batch or resume, and with a larger budget items are appended.
+ *
+ * NJ_E_INPUT with a complaint about each item that cannot be run: where its row or prompt
  * stands, what is wrong and what to do. */
 enum nj_status nj_survey_run(const struct nj_survey_options *options, struct nj_ledger *ledger,
                              struct nj_survey *survey, struct nj_error *err);

@@ -57,7 +57,7 @@ static void results_and_ids_find_their_items(void)
     find_id(&findings, 1, 101, 4);
     fill(&ledger, 3);
 
-    REQUIRE_OK(nj_findings_enter(&findings, &ledger, &err), &err);
+    REQUIRE_OK(nj_findings_enter(&findings, &ledger, 0, &err), &err);
 
     CHECK_EQ(ledger.n_ok, 1);
     CHECK_EQ(nj_ledger_line(&ledger.items[0]).offset_bytes, 64 + NJ_RESULT_PREFIX_BYTES);
@@ -80,7 +80,7 @@ static void what_belongs_to_another_item_at_the_same_place_is_left_alone(void)
     find_id(&findings, 9, 110, 3);
     fill(&ledger, 3);
 
-    REQUIRE_OK(nj_findings_enter(&findings, &ledger, &err), &err);
+    REQUIRE_OK(nj_findings_enter(&findings, &ledger, 0, &err), &err);
 
     CHECK_EQ(ledger.n_ok, 0);
     CHECK_EQ(nj_ledger_n_tokens_restored(&ledger), 0);
@@ -101,7 +101,7 @@ static void ids_of_many_items_are_told_apart(void)
     }
     fill(&ledger, N_MANY);
 
-    REQUIRE_OK(nj_findings_enter(&findings, &ledger, &err), &err);
+    REQUIRE_OK(nj_findings_enter(&findings, &ledger, 0, &err), &err);
 
     CHECK_EQ(ledger.n_restored, N_MANY);
     CHECK_EQ(nj_ledger_n_tokens_restored(&ledger), 3 * N_MANY);

@@ -170,7 +170,6 @@ static void a_job_that_cannot_run_leaves_no_folder(void)
                                        "sampling: {stop_token_ids: [70000, 3]}\n";
     static const char foreign_bias[] = "nightjar: 1\nids: [1]\n"
                                        "sampling: {logit_bias: {70001: -1}}\n";
-    static const char ignored[] = "nightjar: 1\nids: [1]\nbudget: {max_runtime: 1h}\n";
     static const char short_context[] = "nightjar: 1\nids: [1]\ncontext: 9\n"
                                         "sampling: {max_tokens: 9}\n";
 
@@ -180,8 +179,6 @@ static void a_job_that_cannot_run_leaves_no_folder(void)
     CHECK_CONTAINS(err.text, "100001 positions");
     CHECK_EQ(run("impossible", text), NJ_E_INPUT);
     CHECK_CONTAINS(err.text, "no tokenizer files");
-    CHECK_EQ(run("impossible", ignored), NJ_E_INPUT);
-    CHECK_CONTAINS(err.text, ".yaml:3:1: 'budget.max_runtime' is not yet obeyed");
     CHECK_EQ(run("impossible", foreign_stop), NJ_E_INPUT);
     CHECK_CONTAINS(err.text, "`sampling.stop_token_ids` names id 70000");
     CHECK_EQ(run("impossible", foreign_bias), NJ_E_INPUT);
