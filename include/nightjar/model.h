@@ -33,13 +33,23 @@ struct nj_model_options {
     uint32_t n_threads;     /* compute threads; 0: one per CPU. Never changes a bit */
     uint32_t max_rows;      /* rows one sweep may hold; 0: 256. Never changes a bit */
     double latent_norm_eps; /* 0: the model's own setting (1e-6) */
-    uint64_t memory_bytes;  /* ceiling for weights and scratch; 0: no ceiling */
+
+    /* Memory is a dial: what does not fit is read again in every sweep, as one read for all
+     * sequences. None of these changes a bit. */
+    uint64_t
+        memory_bytes;     /* for everything below; 0: what the machine or its cgroup has left */
+    uint64_t other_bytes; /* what the caller holds of it besides the model */
+    uint32_t n_sequences; /* states under way at once, for which there must be room; 0: one */
+    bool takes_fewer_sequences; /* if memory is short: nj_model_n_sequences tells how many */
+    uint32_t n_positions;       /* of the longest sequence, prompt and answer; 0: 64 */
+    const char *reader;         /* "auto" (default), "ring", "threads" */
 };
 
 struct nj_model;
 
 /* Reads config and headers, checks every name, type and shape and the memory it all takes, and
- * only then reads weights. Caller owns `*model`, which is written on success only.
+ * only then reads weights: all of them, or with less memory those that stay. Caller owns
+ * `*model`, which is written on success only.
  *
  * NJ_E_USAGE options that make no sense; NJ_E_NOT_FOUND the directory or its shards do not
  * exist; NJ_E_WEIGHTS config or shards are wrong (one error names all missing and contradictory
@@ -53,6 +63,9 @@ void nj_model_close(struct nj_model *model);
 
 uint32_t nj_model_n_vocabulary(const struct nj_model *model);
 uint32_t nj_model_n_layers(const struct nj_model *model);
+/* How many sequences of n_positions there is room for: n_sequences, or fewer if that was
+ * allowed. */
+uint32_t nj_model_n_sequences(const struct nj_model *model);
 /* "scalar", "avx2" or "avx512": what this model computes with here. */
 const char *nj_model_cpu_level(const struct nj_model *model);
 /* 64 lower-case hex digits over config, tokenizer files, shard headers and sizes and tensor

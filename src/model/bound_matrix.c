@@ -17,10 +17,19 @@ uint32_t nj_bound_matrix_n_tiles(const struct nj_bound_matrix *matrix)
     return (matrix->n_outputs - 1) / matrix->rows_per_tile + 1;
 }
 
+static uint32_t records_per_tile(const struct nj_bound_matrix *matrix)
+{
+    return matrix->type == NJ_MATRIX_MXFP4 ? 2 : 1;
+}
+
 uint32_t nj_bound_matrix_n_records(const struct nj_bound_matrix *matrix)
 {
-    uint32_t n_tiles = nj_bound_matrix_n_tiles(matrix);
-    return matrix->type == NJ_MATRIX_MXFP4 ? 2 * n_tiles : n_tiles;
+    return nj_bound_matrix_n_tiles(matrix) * records_per_tile(matrix);
+}
+
+uint32_t nj_bound_matrix_record(const struct nj_bound_matrix *matrix, uint32_t tile)
+{
+    return matrix->first_record + tile * records_per_tile(matrix);
 }
 
 uint32_t nj_bound_matrix_tile_rows(const struct nj_bound_matrix *matrix, uint32_t tile)
@@ -54,15 +63,16 @@ enum nj_status nj_bound_matrix_pin(const struct nj_bound_matrix *matrix, uint32_
 {
     struct nj_pinned values = {NULL, 0};
     struct nj_pinned scales = {NULL, 0};
-    enum nj_status status = nj_stream_pin(stream, matrix->first_record + tile, &values, err);
+    uint32_t record = nj_bound_matrix_record(matrix, tile);
+    enum nj_status status = nj_stream_pin(stream, record, &values, err);
     if (status != NJ_OK) {
-        return status;
+        return nj_prefix(err, status, "%s", matrix->name);
     }
     if (matrix->type == NJ_MATRIX_MXFP4) {
-        status = nj_stream_pin(stream, matrix->first_scales + tile, &scales, err);
+        status = nj_stream_pin(stream, record + 1, &scales, err);
         if (status != NJ_OK) {
-            nj_stream_unpin(stream, matrix->first_record + tile);
-            return status;
+            nj_stream_unpin(stream, record);
+            return nj_prefix(err, status, "%s", matrix->name);
         }
     }
     assert(values.device == 0 && scales.device == 0); /* kernels here read host memory */
@@ -78,9 +88,10 @@ enum nj_status nj_bound_matrix_pin(const struct nj_bound_matrix *matrix, uint32_
 void nj_bound_matrix_unpin(const struct nj_bound_matrix *matrix, uint32_t tile,
                            struct nj_stream *stream)
 {
-    nj_stream_unpin(stream, matrix->first_record + tile);
+    uint32_t record = nj_bound_matrix_record(matrix, tile);
+    nj_stream_unpin(stream, record);
     if (matrix->type == NJ_MATRIX_MXFP4) {
-        nj_stream_unpin(stream, matrix->first_scales + tile);
+        nj_stream_unpin(stream, record + 1);
     }
 }
 

@@ -5,6 +5,9 @@
 
 #include "model/feed_forward.h"
 
+/* About a millisecond of multiply-adds, against which handing work out thrice is nothing. */
+static const uint64_t work_per_thread = 1 << 23;
+
 /* Rows of one wave. */
 struct buffers {
     float *inputs; /* (pairs, n_latent) */
@@ -40,14 +43,6 @@ static uint32_t n_rows_of(const struct nj_routing *routing, uint32_t expert)
     return routing->first[expert + 1] - routing->first[expert];
 }
 
-void nj_experts_want(const struct nj_weights *weights, const struct nj_moe_weights *moe,
-                     const struct nj_routing *routing, struct nj_stream *stream)
-{
-    for (uint32_t i = 0; i < routing->n_active; i++) {
-        nj_weights_want_expert(weights, stream, &moe->experts[routing->active[i]]);
-    }
-}
-
 /* A few experts. The pairs of the i-th are those from first_pair[i] on in the wave's buffers,
  * whatever their group positions. */
 struct wave {
@@ -59,11 +54,29 @@ struct wave {
     uint32_t experts[NJ_EXPERTS_PER_WAVE];
     uint32_t first_pair[NJ_EXPERTS_PER_WAVE];
     uint32_t n_experts;
+    uint32_t most_experts; /* that may be pinned, one frame being left for the next */
     uint32_t n_pairs;
     struct nj_tile gate[NJ_EXPERTS_PER_WAVE];
     struct nj_tile up[NJ_EXPERTS_PER_WAVE];
     struct nj_tile down[NJ_EXPERTS_PER_WAVE];
 };
+
+static uint32_t most_experts(const struct nj_stream *stream)
+{
+    uint32_t n_pinnable = nj_stream_n_pinnable(stream);
+    if (n_pinnable > NJ_EXPERTS_PER_WAVE) {
+        return NJ_EXPERTS_PER_WAVE;
+    }
+    return n_pinnable > 1 ? n_pinnable - 1 : 1;
+}
+
+/* Whether the wave keeps all threads busy for long enough as it is. */
+static bool is_enough(const struct wave *wave)
+{
+    const struct nj_dims *dims = wave->dims;
+    uint64_t work = (uint64_t)wave->n_pairs * dims->n_latent * dims->n_expert * 3;
+    return work >= work_per_thread * nj_pool_n_threads(wave->compute->pool);
+}
 
 /* Fills the wave with active experts from the list's place `next` on; returns the place after
  * its last one. */
@@ -72,7 +85,8 @@ static uint32_t gather_wave(struct wave *wave, uint32_t next)
     const struct nj_routing *routing = wave->routing;
     wave->n_experts = 0;
     wave->n_pairs = 0;
-    while (next < routing->n_active && wave->n_experts < NJ_EXPERTS_PER_WAVE) {
+    while (next < routing->n_active && wave->n_experts < wave->most_experts &&
+           !is_enough(wave)) {
         uint32_t expert = routing->active[next++];
         wave->experts[wave->n_experts] = expert;
         wave->first_pair[wave->n_experts++] = wave->n_pairs;
@@ -169,6 +183,7 @@ static void run_wave(const struct wave *wave, const float *z, float *outputs)
             product_of(wave, i, &wave->up[i], buffers->inputs, buffers->up + first);
     }
     nj_compute_products(wave->compute, products, n_products);
+    nj_stream_want(wave->compute->stream, NULL, 0);
     nj_activate_rows(wave->compute, dims, buffers->gate, buffers->up, wave->n_pairs,
                      dims->n_expert);
     for (uint32_t i = 0; i < wave->n_experts; i++) {
@@ -185,8 +200,12 @@ enum nj_status nj_experts_run(const struct nj_compute *compute,
                               struct nj_error *err)
 {
     struct buffers buffers = lay_out(workspace, dims, n_rows);
-    struct wave wave = {
-        .compute = compute, .moe = moe, .dims = dims, .routing = routing, .buffers = &buffers};
+    struct wave wave = {.compute = compute,
+                        .moe = moe,
+                        .dims = dims,
+                        .routing = routing,
+                        .buffers = &buffers,
+                        .most_experts = most_experts(compute->stream)};
     uint32_t next = 0;
     while (next < routing->n_active) {
         next = gather_wave(&wave, next);

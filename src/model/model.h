@@ -10,19 +10,35 @@
 #include "base/status.h"
 #include "format/weight_index.h"
 #include "model/dims.h"
+#include "model/memory_plan.h"
 #include "nightjar/model.h"
+#include "stream/stream.h"
 
 /* As nj_model_open, through a given file system. `fs` is borrowed for the model's life. */
 enum nj_status nj_model_open_through(const struct nj_file_system *fs,
                                      const struct nj_model_options *options,
                                      struct nj_model **model, struct nj_error *err);
 
-/* The same with records of at most `record_limit_bytes`, which changes no bit: tests cut tiny
- * tensors with it as large ones are cut. */
-enum nj_status nj_model_open_in_records(const struct nj_file_system *fs,
-                                        const struct nj_model_options *options,
-                                        uint64_t record_limit_bytes, struct nj_model **model,
-                                        struct nj_error *err);
+/* What tests put in the place of the real thing. */
+struct nj_model_seams {
+    const struct nj_file_system *fs;       /* borrowed for the model's life */
+    const struct nj_reader_table *readers; /* NULL: the real ones; borrowed likewise */
+    uint64_t record_limit_bytes; /* 0: by the sizes of the model. Never changes a bit */
+    const char *machine_root;    /* base/machine_memory.h; "" for this machine */
+};
+
+enum nj_status nj_model_open_with(const struct nj_model_seams *seams,
+                                  const struct nj_model_options *options,
+                                  struct nj_model **model, struct nj_error *err);
+
+/* The plan that opening would follow, without reading a weight. NJ_E_BUDGET fills it too, as
+ * far as memory_plan.h says. */
+enum nj_status nj_model_plan_with(const struct nj_model_seams *seams,
+                                  const struct nj_model_options *options,
+                                  struct nj_memory_plan *plan, struct nj_error *err);
+
+const struct nj_memory_plan *nj_model_plan(const struct nj_model *model);
+void nj_model_stream_report(const struct nj_model *model, struct nj_stream_report *report);
 
 const struct nj_dims *nj_model_dims(const struct nj_model *model);
 uint32_t nj_model_max_rows(const struct nj_model *model);

@@ -1,5 +1,5 @@
-/* The inside of an open model, for the two files that work on it: model.c makes and releases
- * it, sweep.c walks it.
+/* The inside of an open model, for the files that work on it: opening.c brings it into memory,
+ * model.c makes and releases it, sweep.c walks it.
  */
 #ifndef NJ_MODEL_MODEL_PARTS_H
 #define NJ_MODEL_MODEL_PARTS_H
@@ -13,6 +13,8 @@
 #include "model/compute.h"
 #include "model/dims.h"
 #include "model/memory_plan.h"
+#include "model/scale_check.h"
+#include "model/sweep_memory.h"
 #include "model/weights.h"
 #include "model/workspace.h"
 #include "stream/stream.h"
@@ -20,11 +22,12 @@
 struct nj_model {
     struct nj_dims dims;
     uint32_t max_rows;
-    uint64_t record_limit_bytes;
     struct nj_memory_plan plan;
+    struct nj_sweep_memory sweep_memory;
     struct nj_byte_budget budget; /* pays for all below, and for states */
     uint64_t paid_bytes;          /* by the model itself; the stream pays for its own */
     struct nj_weights weights;
+    struct nj_scale_check scale_check;
     struct nj_stream *stream;
     struct nj_pool *pool;
     struct nj_compute compute;

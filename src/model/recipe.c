@@ -123,16 +123,20 @@ static bool has_latent_norm(const struct nj_dims *dims, uint32_t layer)
 /* Short forms for the tables. */
 #define MATRIX(name, field, outputs, inputs)                                                   \
     {                                                                                          \
-        name, field, NJ_AXIS_##outputs, NJ_AXIS_##inputs, NJ_AXIS_ONE, false                   \
+        name, field, NJ_AXIS_##outputs, NJ_AXIS_##inputs, NJ_AXIS_ONE, false, false            \
     }
 /* Held in one tile. */
 #define WHOLE_MATRIX(name, field, outputs, inputs)                                             \
     {                                                                                          \
-        name, field, NJ_AXIS_##outputs, NJ_AXIS_##inputs, NJ_AXIS_##outputs, false             \
+        name, field, NJ_AXIS_##outputs, NJ_AXIS_##inputs, NJ_AXIS_##outputs, false, false      \
     }
 #define UNPACKED_MATRIX(name, field, outputs, inputs, row_unit)                                \
     {                                                                                          \
-        name, field, NJ_AXIS_##outputs, NJ_AXIS_##inputs, NJ_AXIS_##row_unit, true             \
+        name, field, NJ_AXIS_##outputs, NJ_AXIS_##inputs, NJ_AXIS_##row_unit, true, false      \
+    }
+#define TABLE(name, field, outputs, inputs)                                                    \
+    {                                                                                          \
+        name, field, NJ_AXIS_##outputs, NJ_AXIS_##inputs, NJ_AXIS_ONE, true, true              \
     }
 #define VECTOR(name, field, outer, inner)                                                      \
     {                                                                                          \
@@ -149,7 +153,7 @@ static bool has_latent_norm(const struct nj_dims *dims, uint32_t layer)
 
 /* clang-format off */
 static const struct nj_recipe_matrix global_matrices[] = {
-    UNPACKED_MATRIX("model.embed_tokens", GLOBAL(embedding), VOCABULARY, HIDDEN, ONE),
+    TABLE("model.embed_tokens", GLOBAL(embedding), VOCABULARY, HIDDEN),
     MATRIX("lm_head", GLOBAL(head), VOCABULARY, HIDDEN),
 };
 static const struct nj_recipe_vector global_vectors[] = {
@@ -178,7 +182,6 @@ static const struct nj_recipe_matrix delta_matrices[] = {
     MATRIX("self_attn.f_a_proj", LAYER(delta.decay_down), DELTA_HEAD, HIDDEN),
     MATRIX("self_attn.f_b_proj", LAYER(delta.decay_up), DELTA, DELTA_HEAD),
     MATRIX("self_attn.b_proj", LAYER(delta.beta), DELTA_HEADS, HIDDEN),
-    MATRIX("self_attn.o_proj", LAYER(delta.output), HIDDEN, DELTA),
 };
 static const struct nj_recipe_vector delta_vectors[] = {
     VECTOR_PART("self_attn.q_conv1d.weight", LAYER(delta.taps), DELTA, TAPS, 0, 3),
@@ -195,11 +198,13 @@ static const struct nj_recipe_matrix delta_low_gate[] = {
     MATRIX("self_attn.g_a_proj", LAYER(delta.gate_down), DELTA_HEAD, HIDDEN),
     MATRIX("self_attn.g_b_proj", LAYER(delta.gate_up), DELTA, DELTA_HEAD),
 };
+static const struct nj_recipe_matrix delta_output[] = {
+    MATRIX("self_attn.o_proj", LAYER(delta.output), HIDDEN, DELTA),
+};
 
 static const struct nj_recipe_matrix latent_matrices[] = {
     MATRIX("self_attn.kv_a_proj_with_mqa", LAYER(latent.kv_down), KV_CACHED, HIDDEN),
     UNPACKED_MATRIX("self_attn.kv_b_proj", LAYER(latent.kv_up), KV, KV_RANK, KV_HEAD),
-    MATRIX("self_attn.o_proj", LAYER(latent.output), HIDDEN, VALUES),
 };
 static const struct nj_recipe_vector latent_vectors[] = {
     VECTOR("self_attn.kv_a_layernorm.weight", LAYER(latent.kv_norm), ONE, KV_RANK),
@@ -217,6 +222,9 @@ static const struct nj_recipe_vector latent_low_q_vectors[] = {
 static const struct nj_recipe_matrix latent_gate[] = {
     MATRIX("self_attn.g_proj", LAYER(latent.gate), VALUES, HIDDEN),
 };
+static const struct nj_recipe_matrix latent_output[] = {
+    MATRIX("self_attn.o_proj", LAYER(latent.output), HIDDEN, VALUES),
+};
 
 static const struct nj_recipe_matrix dense_matrices[] = {
     MATRIX("mlp.gate_proj", LAYER(dense.gate), DENSE, HIDDEN),
@@ -231,8 +239,10 @@ static const struct nj_recipe_vector router_vectors[] = {
     VECTOR("block_sparse_moe.gate.e_score_correction_bias", LAYER(moe.correction_bias), ONE,
            EXPERTS),
 };
-static const struct nj_recipe_matrix latent_expert_matrices[] = {
+static const struct nj_recipe_matrix latent_expert_down[] = {
     MATRIX("block_sparse_moe.routed_expert_down_proj", LAYER(moe.latent_down), LATENT, HIDDEN),
+};
+static const struct nj_recipe_matrix latent_expert_up[] = {
     MATRIX("block_sparse_moe.routed_expert_up_proj", LAYER(moe.latent_up), HIDDEN, LATENT),
 };
 static const struct nj_recipe_vector latent_expert_norm[] = {
@@ -267,15 +277,18 @@ static const struct nj_recipe_part layer_parts[] = {
     PART(is_delta, delta_matrices, delta_vectors),
     MATRICES(is_delta_full_gate, delta_full_gate),
     MATRICES(is_delta_low_gate, delta_low_gate),
+    MATRICES(is_delta, delta_output),
     MATRICES(is_latent_direct_q, latent_direct_q),
     PART(is_latent_low_q, latent_low_q, latent_low_q_vectors),
     PART(is_latent, latent_matrices, latent_vectors),
     MATRICES(is_latent_gated, latent_gate),
+    MATRICES(is_latent, latent_output),
     MATRICES(is_dense, dense_matrices),
     PART(nj_dims_layer_is_moe, router_matrices, router_vectors),
-    MATRICES(has_latent_experts, latent_expert_matrices),
+    MATRICES(has_latent_experts, latent_expert_down),
     VECTORS(has_latent_norm, latent_expert_norm),
     MATRICES(has_shared, shared_matrices),
+    MATRICES(has_latent_experts, latent_expert_up),
 };
 static const struct nj_recipe_part expert_parts[] = {
     MATRICES(always, expert_matrices),

@@ -1,7 +1,8 @@
 /* Which tensors a model of given dims has: names, shapes, and the field each is bound to.
  *
  * Data, so that the list can be read beside a checkpoint's own. A part is a group of tensors
- * that some layers have and others have not; inside a part, matrices come first.
+ * that some layers have and others have not; inside a part, matrices come first. Matrices stand
+ * in the order in which a sweep uses them, so that memory for a few of them is enough.
  */
 #ifndef NJ_MODEL_RECIPE_H
 #define NJ_MODEL_RECIPE_H
@@ -46,6 +47,7 @@ struct nj_recipe_matrix {
     enum nj_axis inputs;
     enum nj_axis row_unit; /* rows that a tile must not part */
     bool is_never_packed;  /* read by other forms than `multiply` */
+    bool is_table;         /* rows are looked up one by one, not multiplied with */
 };
 
 /* Axes of length 1 in the file do not count: [hidden], [1, hidden] and [channels, 1, taps] are

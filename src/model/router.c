@@ -165,10 +165,13 @@ static void group_pairs(const struct nj_dims *dims, uint32_t n_rows, struct nj_r
     routing->first[0] = 0;
 }
 
-static void list_active(const struct nj_dims *dims, struct nj_routing *routing)
+/* In file order, so that reading them walks forward. */
+static void list_active(const struct nj_dims *dims, const uint32_t *file_order,
+                        struct nj_routing *routing)
 {
     routing->n_active = 0;
-    for (uint32_t expert = 0; expert < dims->n_experts; expert++) {
+    for (uint32_t i = 0; i < dims->n_experts; i++) {
+        uint32_t expert = file_order[i];
         if (routing->first[expert + 1] > routing->first[expert]) {
             routing->active[routing->n_active++] = expert;
         }
@@ -188,6 +191,6 @@ enum nj_status nj_router_choose(const struct nj_compute *compute,
     struct choice choice = {dims, weights, routing};
     nj_compute_spread(compute, n_rows, 32 * (uint64_t)dims->n_experts, choose_range, &choice);
     group_pairs(dims, n_rows, routing);
-    list_active(dims, routing);
+    list_active(dims, weights->file_order, routing);
     return NJ_OK;
 }

@@ -43,7 +43,7 @@ void nj_router_choose_row(const struct nj_dims *dims, const float *scores,
                           const float *correction_bias, float *biased, struct nj_ranked *best,
                           struct nj_ranked *groups, uint32_t *experts, float *weights);
 
-/* Fills `routing` for x (n_rows, hidden); the active experts rise. */
+/* Fills `routing` for x (n_rows, hidden); the active experts come as they lie in the files. */
 enum nj_status nj_router_choose(const struct nj_compute *compute,
                                 const struct nj_moe_weights *weights,
                                 const struct nj_dims *dims, const float *x, uint32_t n_rows,

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "model/announce.h"
 #include "model/attention_residual.h"
 #include "model/combine.h"
 #include "model/delta_attention.h"
@@ -35,6 +36,7 @@ struct walk {
     const struct nj_sweep_hooks *hooks;
     struct nj_runs runs;
     uint32_t n_rows;
+    uint32_t n_wanted; /* rows that want logits */
     uint32_t n_snapshots;
     struct buffers buffers;
 };
@@ -119,18 +121,15 @@ static float *prefix_of(const struct walk *walk)
     return stream_at(walk, walk->n_snapshots);
 }
 
-/* Announces what a layer needs whatever its router says; past the last one, the output head. */
-static void want_layer(const struct walk *walk, uint32_t layer)
+/* Announces what comes after layer `layer - 1` whatever routers say: the next trunk, or past
+ * the last layer the output head, if any row wants logits. */
+static void announce_next(const struct walk *walk, uint32_t layer)
 {
     const struct nj_model *model = walk->model;
     if (layer < model->dims.n_layers) {
-        const struct nj_layer_weights *weights = &model->weights.layers[layer];
-        nj_weights_want(&model->weights, model->stream, weights->first_trunk_record,
-                        weights->n_trunk_records);
-    } else {
-        const struct nj_bound_matrix *head = &model->weights.global.head;
-        nj_weights_want(&model->weights, model->stream, head->first_record,
-                        nj_bound_matrix_n_records(head));
+        nj_announce_trunk(&model->weights, &model->dims, model->stream, layer);
+    } else if (walk->n_wanted > 0) {
+        nj_announce_head(&model->weights, model->stream);
     }
 }
 
@@ -165,16 +164,6 @@ static enum nj_status embed_row(const struct nj_model *model, nj_token token, fl
     }
     nj_bound_matrix_unpin(embedding, tile, model->stream);
     return NJ_OK;
-}
-
-static void want_embeddings(const struct walk *walk, const struct nj_row *rows)
-{
-    const struct nj_model *model = walk->model;
-    const struct nj_bound_matrix *embedding = &model->weights.global.embedding;
-    for (uint32_t i = 0; i < walk->n_rows; i++) {
-        uint32_t tile = (uint32_t)rows[i].token / embedding->rows_per_tile;
-        nj_weights_want(&model->weights, model->stream, embedding->first_record + tile, 1);
-    }
 }
 
 static enum nj_status embed(const struct walk *walk, const struct nj_row *rows,
@@ -303,8 +292,10 @@ static enum nj_status leave_latent(const struct walk *walk,
                              walk->n_rows, walk->buffers.output, dims->n_hidden, err);
 }
 
-static enum nj_status run_routed(struct walk *walk, uint32_t layer, struct moe_buffers *buffers,
-                                 struct nj_error *err)
+/* Chooses experts, announces them and what follows, and brings the rows to where experts work.
+ */
+static enum nj_status route(struct walk *walk, uint32_t layer, struct moe_buffers *buffers,
+                            const float **z, struct nj_error *err)
 {
     struct nj_model *model = walk->model;
     const struct nj_dims *dims = &model->dims;
@@ -317,16 +308,22 @@ static enum nj_status run_routed(struct walk *walk, uint32_t layer, struct moe_b
     }
     report_routing(walk, layer, &buffers->routing);
     arrange_experts(walk, layer, &buffers->routing);
-    nj_experts_want(&model->weights, weights, &buffers->routing, model->stream);
-    want_layer(walk, layer + 1);
-    const float *z = NULL;
-    status = enter_latent(walk, weights, buffers->z, &z, err);
-    if (status != NJ_OK) {
-        return status;
-    }
+    nj_announce_experts(&model->weights, model->stream, layer, &buffers->routing);
+    announce_next(walk, layer + 1);
+    return enter_latent(walk, weights, buffers->z, z, err);
+}
+
+static enum nj_status run_routed(const struct walk *walk, uint32_t layer,
+                                 struct moe_buffers *buffers, const float *z,
+                                 struct nj_error *err)
+{
+    struct nj_model *model = walk->model;
+    const struct nj_dims *dims = &model->dims;
+    const struct nj_moe_weights *weights = &model->weights.layers[layer].moe;
     uint64_t mark = nj_workspace_mark(&model->workspace);
-    status = nj_experts_run(&model->compute, weights, dims, &buffers->routing, z, walk->n_rows,
-                            &model->workspace, buffers->outputs, err);
+    enum nj_status status =
+        nj_experts_run(&model->compute, weights, dims, &buffers->routing, z, walk->n_rows,
+                       &model->workspace, buffers->outputs, err);
     nj_workspace_release(&model->workspace, mark);
     if (status != NJ_OK) {
         return status;
@@ -336,19 +333,25 @@ static enum nj_status run_routed(struct walk *walk, uint32_t layer, struct moe_b
     return leave_latent(walk, weights, buffers, err);
 }
 
+/* The shared expert is computed while the chosen ones are still being read, and added last. */
 static enum nj_status run_moe(struct walk *walk, uint32_t layer, struct nj_error *err)
 {
     struct nj_model *model = walk->model;
     const struct nj_dims *dims = &model->dims;
     const struct nj_moe_weights *weights = &model->weights.layers[layer].moe;
     struct moe_buffers buffers = lay_out_moe(&model->workspace, dims, walk->n_rows);
-    enum nj_status status = run_routed(walk, layer, &buffers, err);
-    if (status != NJ_OK || dims->n_shared == 0) {
-        return status;
+    uint64_t mark = nj_workspace_mark(&model->workspace);
+    const float *z = NULL;
+    enum nj_status status = route(walk, layer, &buffers, &z, err);
+    if (status == NJ_OK && dims->n_shared > 0) {
+        status = nj_feed_forward(&model->compute, &weights->shared, dims, walk->buffers.normed,
+                                 walk->n_rows, &model->workspace, buffers.shared, err);
+        nj_workspace_release(&model->workspace, mark);
     }
-    status = nj_feed_forward(&model->compute, &weights->shared, dims, walk->buffers.normed,
-                             walk->n_rows, &model->workspace, buffers.shared, err);
     if (status == NJ_OK) {
+        status = run_routed(walk, layer, &buffers, z, err);
+    }
+    if (status == NJ_OK && dims->n_shared > 0) {
         nj_add_rows(&model->compute, buffers.shared, walk->n_rows, dims->n_hidden,
                     walk->buffers.output);
     }
@@ -361,7 +364,7 @@ static enum nj_status run_feed_forward(struct walk *walk, uint32_t layer, struct
     if (nj_dims_layer_is_moe(&model->dims, layer)) {
         return run_moe(walk, layer, err);
     }
-    want_layer(walk, layer + 1);
+    announce_next(walk, layer + 1);
     return nj_feed_forward(&model->compute, &model->weights.layers[layer].dense, &model->dims,
                            walk->buffers.normed, walk->n_rows, &model->workspace,
                            walk->buffers.output, err);
@@ -494,27 +497,29 @@ static enum nj_status run_head(const struct walk *walk, const struct nj_row *row
     return NJ_OK;
 }
 
-static bool any_wants_logits(const struct nj_row *rows, uint32_t n_rows)
+static uint32_t count_wanted(const struct nj_row *rows, uint32_t n_rows)
 {
+    uint32_t n_wanted = 0;
     for (uint32_t i = 0; i < n_rows; i++) {
-        if (rows[i].wants_logits) {
-            return true;
-        }
+        n_wanted += rows[i].wants_logits;
     }
-    return false;
+    return n_wanted;
 }
 
 static enum nj_status run_walk(struct walk *walk, const struct nj_row *rows, float *logits,
                                struct nj_error *err)
 {
-    want_embeddings(walk, rows);
-    want_layer(walk, 0);
+    const struct nj_model *model = walk->model;
+    for (uint32_t i = 0; i < walk->n_rows; i++) {
+        nj_announce_embedding(&model->weights, model->stream, rows[i].token);
+    }
+    announce_next(walk, 0);
     enum nj_status status = embed(walk, rows, err);
     if (status != NJ_OK) {
         return status;
     }
     status = run_layers(walk, err);
-    if (status != NJ_OK || !any_wants_logits(rows, walk->n_rows)) {
+    if (status != NJ_OK || walk->n_wanted == 0) {
         return status;
     }
     return run_head(walk, rows, logits, err);
@@ -539,7 +544,7 @@ static enum nj_status check_call(const struct nj_model *model, const struct nj_r
         return nj_fail(err, NJ_E_USAGE, "a sweep of %u rows: this model takes 1 to %u", n_rows,
                        model->max_rows);
     }
-    if (logits == NULL && any_wants_logits(rows, n_rows)) {
+    if (logits == NULL && count_wanted(rows, n_rows) > 0) {
         return nj_fail(err, NJ_E_USAGE, "rows want logits, but there is nowhere to put them");
     }
     return NJ_OK;
@@ -568,8 +573,10 @@ enum nj_status nj_sweep_run(struct nj_model *model, const struct nj_row *rows, u
     if (status != NJ_OK) {
         return status;
     }
-    struct walk walk = {
-        .model = model, .hooks = hooks == NULL ? &no_hooks : hooks, .n_rows = n_rows};
+    struct walk walk = {.model = model,
+                        .hooks = hooks == NULL ? &no_hooks : hooks,
+                        .n_rows = n_rows,
+                        .n_wanted = count_wanted(rows, n_rows)};
     nj_workspace_release(&model->workspace, 0);
     walk.buffers = lay_out(&model->workspace, &model->dims, n_rows);
     walk.runs.runs = walk.buffers.runs;

@@ -31,8 +31,9 @@ struct nj_sweep_hooks {
     /* The router's choice of one row: n_chosen ids in slot order and their weights. */
     void (*on_routing)(void *context, uint32_t layer, uint32_t row, const uint32_t *experts,
                        const float *weights, uint32_t n_chosen);
-    /* May rearrange the ids of the experts that have rows, which come rising, into the order in
-     * which they are asked for and run. No order changes a bit; tests shuffle with it. */
+    /* May rearrange the ids of the experts that have rows, which come as they lie in the files,
+     * into the order in which they are asked for and run. No order changes a bit; tests shuffle
+     * with it. */
     void (*arrange_experts)(void *context, uint32_t layer, uint32_t *experts,
                             uint32_t n_experts);
     /* Polled between layers; true breaks the sweep off with NJ_E_STOPPED. */

@@ -23,7 +23,7 @@ struct binder {
     struct nj_weights *weights;
     const struct nj_dims *dims;
     const struct nj_weight_index *index;
-    uint64_t record_limit_bytes;
+    struct nj_record_cut cut;
     struct nj_complaints complaints;
     struct missing_shard *missing_shards;
     size_t n_missing_shards;
@@ -130,67 +130,76 @@ static const struct nj_weight *find_table(struct binder *binder, const char *nam
     return weight;
 }
 
-/* Cuts `source` into records of `rows_per_tile` rows; returns the first record's number. */
-static uint32_t add_records(struct binder *binder, const struct nj_weight *source,
-                            uint32_t n_rows, uint32_t rows_per_tile, uint64_t row_bytes)
+/* Rows [first_row, first_row + n_rows) of `source` as the next record. Room was reserved. */
+static void add_record(struct nj_weights *weights, const struct nj_weight *source,
+                       uint32_t first_row, uint32_t n_rows, uint64_t row_bytes)
 {
-    struct nj_weights *weights = binder->weights;
-    uint32_t n_tiles = (n_rows - 1) / rows_per_tile + 1;
-    uint32_t first = weights->n_records;
-    enum nj_status status =
-        nj_vector_reserve(&weights->extents, &weights->extents_capacity,
-                          sizeof *weights->extents, (size_t)first + n_tiles, binder->err);
-    if (status != NJ_OK) {
-        binder->status = status;
-        return 0;
-    }
-    for (uint32_t tile = 0; tile < n_tiles; tile++) {
-        uint32_t first_row = tile * rows_per_tile;
-        uint32_t left = n_rows - first_row;
-        uint32_t tile_rows = left < rows_per_tile ? left : rows_per_tile;
-        struct nj_extent *extent = &weights->extents[first + tile];
-        *extent =
-            (struct nj_extent){.drive = 0,
-                               .file = source->file,
-                               .offset_bytes = source->offset_bytes + first_row * row_bytes,
-                               .length_bytes = tile_rows * row_bytes};
-        weights->record_bytes += extent->length_bytes;
-    }
-    weights->n_records += n_tiles;
-    return first;
+    weights->extents[weights->n_records++] =
+        (struct nj_extent){.drive = 0,
+                           .file = source->file,
+                           .offset_bytes = source->offset_bytes + first_row * row_bytes,
+                           .length_bytes = n_rows * row_bytes};
+    weights->record_bytes += n_rows * row_bytes;
 }
 
 /* As many rows as a record holds, in whole units; 0 when one unit is too large. */
 static uint32_t rows_per_tile(const struct binder *binder, uint64_t row_bytes,
                               uint32_t row_unit)
 {
-    uint64_t units = binder->record_limit_bytes / (row_bytes * row_unit);
+    uint64_t units = binder->cut.limit_bytes / (row_bytes * row_unit);
     uint64_t rows = units * row_unit;
     return rows > UINT32_MAX ? UINT32_MAX / row_unit * row_unit : (uint32_t)rows;
 }
 
-static void bind_records(struct binder *binder, const char *name,
-                         const struct nj_weight *values, const struct nj_weight *scales,
-                         uint32_t row_unit, struct nj_bound_matrix *bound)
+/* Cuts the matrix into tiles, each a record of its values and, if it has any, one of scales. */
+static void add_tiles(struct binder *binder, const struct nj_weight *values,
+                      const struct nj_weight *scales, struct nj_bound_matrix *bound)
 {
+    struct nj_weights *weights = binder->weights;
     uint64_t row_bytes = nj_matrix_row_bytes(bound->type, bound->n_inputs);
     uint64_t scale_bytes = nj_matrix_row_scale_bytes(bound->type, bound->n_inputs);
-    bound->rows_per_tile = rows_per_tile(binder, row_bytes, row_unit);
-    if (bound->rows_per_tile == 0) {
-        nj_complain(&binder->complaints, "%s: %u rows do not fit a record of %llu bytes", name,
-                    row_unit, (unsigned long long)binder->record_limit_bytes);
+    uint32_t n_tiles = nj_bound_matrix_n_tiles(bound);
+    bound->first_record = weights->n_records;
+    enum nj_status status = nj_vector_reserve(
+        &weights->extents, &weights->extents_capacity, sizeof *weights->extents,
+        (size_t)weights->n_records + nj_bound_matrix_n_records(bound), binder->err);
+    if (status != NJ_OK) {
+        binder->status = status;
         return;
     }
-    bound->first_record =
-        add_records(binder, values, bound->n_outputs, bound->rows_per_tile, row_bytes);
-    if (scales != NULL) {
-        bound->first_scales =
-            add_records(binder, scales, bound->n_outputs, bound->rows_per_tile, scale_bytes);
+    for (uint32_t tile = 0; tile < n_tiles; tile++) {
+        uint32_t first_row = tile * bound->rows_per_tile;
+        uint32_t n_rows = nj_bound_matrix_tile_rows(bound, tile);
+        add_record(weights, values, first_row, n_rows, row_bytes);
+        if (scales != NULL) {
+            add_record(weights, scales, first_row, n_rows, scale_bytes);
+        }
     }
 }
 
-static void bind_plain(struct binder *binder, const char *name, uint32_t row_unit,
-                       struct nj_bound_matrix *bound)
+static void bind_records(struct binder *binder, const char *name,
+                         const struct nj_weight *values, const struct nj_weight *scales,
+                         const struct nj_recipe_matrix *recipe, struct nj_bound_matrix *bound)
+{
+    uint64_t row_bytes = nj_matrix_row_bytes(bound->type, bound->n_inputs);
+    uint32_t row_unit = nj_axis_size(binder->dims, recipe->row_unit);
+    bound->rows_per_tile = rows_per_tile(binder, row_bytes, row_unit);
+    if (bound->rows_per_tile == 0) {
+        nj_complain(&binder->complaints, "%s: %u rows do not fit a record of %llu bytes", name,
+                    row_unit, (unsigned long long)binder->cut.limit_bytes);
+        return;
+    }
+    if (binder->weights->unit_bytes < row_bytes * row_unit) {
+        binder->weights->unit_bytes = row_bytes * row_unit;
+    }
+    if (recipe->is_table && binder->cut.is_table_by_row) {
+        bound->rows_per_tile = 1;
+    }
+    add_tiles(binder, values, scales, bound);
+}
+
+static void bind_plain(struct binder *binder, const char *name,
+                       const struct nj_recipe_matrix *recipe, struct nj_bound_matrix *bound)
 {
     const struct nj_weight *weight =
         find_table(binder, name, bound->n_outputs, bound->n_inputs);
@@ -203,16 +212,16 @@ static void bind_plain(struct binder *binder, const char *name, uint32_t row_uni
         return;
     }
     bound->type = weight->type == NJ_VALUE_F32 ? NJ_MATRIX_F32 : NJ_MATRIX_BF16;
-    bind_records(binder, name, weight, NULL, row_unit, bound);
+    bind_records(binder, name, weight, NULL, recipe, bound);
 }
 
-static void bind_packed(struct binder *binder, const char *scope, const char *tensor,
-                        uint32_t row_unit, struct nj_bound_matrix *bound)
+static void bind_packed(struct binder *binder, const char *scope,
+                        const struct nj_recipe_matrix *recipe, struct nj_bound_matrix *bound)
 {
     char values_name[NAME_BYTES];
     char scales_name[NAME_BYTES];
-    full_name(values_name, scope, tensor, ".weight_packed");
-    full_name(scales_name, scope, tensor, ".weight_scale");
+    full_name(values_name, scope, recipe->name, ".weight_packed");
+    full_name(scales_name, scope, recipe->name, ".weight_scale");
     if (bound->n_inputs % NJ_MXFP4_BLOCK_VALUES != 0) {
         nj_complain(&binder->complaints, "%s packs rows of %u values, no multiple of 32",
                     values_name, bound->n_inputs);
@@ -231,7 +240,7 @@ static void bind_packed(struct binder *binder, const char *scope, const char *te
         return;
     }
     bound->type = NJ_MATRIX_MXFP4;
-    bind_records(binder, values_name, values, scales, row_unit, bound);
+    bind_records(binder, values_name, values, scales, recipe, bound);
 }
 
 /* Packed or plain is told by the suffix that the file has, per tensor, and by nothing else. */
@@ -239,9 +248,9 @@ static void bind_matrix(struct binder *binder, const char *scope,
                         const struct nj_recipe_matrix *recipe, void *fields)
 {
     struct nj_bound_matrix *bound = (void *)((char *)fields + recipe->offset);
-    struct nj_bound_matrix wanted = {.n_outputs = nj_axis_size(binder->dims, recipe->outputs),
+    struct nj_bound_matrix wanted = {.name = recipe->name,
+                                     .n_outputs = nj_axis_size(binder->dims, recipe->outputs),
                                      .n_inputs = nj_axis_size(binder->dims, recipe->inputs)};
-    uint32_t row_unit = nj_axis_size(binder->dims, recipe->row_unit);
     char plain[NAME_BYTES];
     char packed[NAME_BYTES];
     full_name(plain, scope, recipe->name, ".weight");
@@ -253,11 +262,13 @@ static void bind_matrix(struct binder *binder, const char *scope,
     } else if (is_packed && recipe->is_never_packed) {
         nj_complain(&binder->complaints, "%s: this matrix cannot be used packed", packed);
     } else if (is_packed) {
-        bind_packed(binder, scope, recipe->name, row_unit, &wanted);
+        bind_packed(binder, scope, recipe, &wanted);
     } else {
-        bind_plain(binder, plain, row_unit, &wanted);
+        bind_plain(binder, plain, recipe, &wanted);
     }
-    *bound = wanted;
+    if (wanted.rows_per_tile > 0) { /* else something was complained about */
+        *bound = wanted;
+    }
 }
 
 /* Compares a shape with (outer, inner), axes of length 1 aside. */
@@ -403,6 +414,7 @@ static void bind_layer(struct binder *binder, uint32_t layer)
     fields->first_trunk_record = binder->weights->n_records;
     bind_parts(binder, nj_recipe_layer(), layer, scope, fields);
     fields->n_trunk_records = binder->weights->n_records - fields->first_trunk_record;
+    fields->n_late_records = nj_bound_matrix_n_records(&fields->moe.latent_up);
     if (nj_dims_layer_is_moe(binder->dims, layer)) {
         bind_experts(binder, layer, fields);
     }
@@ -476,7 +488,7 @@ static void bind_all(struct binder *binder)
 }
 
 enum nj_status nj_weights_init(struct nj_weights *weights, const struct nj_dims *dims,
-                               const struct nj_weight_index *index, uint64_t record_limit_bytes,
+                               const struct nj_weight_index *index, struct nj_record_cut cut,
                                struct nj_error *err)
 {
     memset(weights, 0, sizeof *weights);
@@ -484,15 +496,13 @@ enum nj_status nj_weights_init(struct nj_weights *weights, const struct nj_dims 
     struct binder binder = {.weights = weights,
                             .dims = dims,
                             .index = index,
-                            .record_limit_bytes = record_limit_bytes,
+                            .cut = cut,
                             .complaints = {.err = err},
                             .status = NJ_OK,
                             .err = err};
     bind_all(&binder);
     complain_missing_shards(&binder);
     free(binder.missing_shards);
-    weights->resident_bytes =
-        weights->arena.used_bytes + weights->extents_capacity * sizeof *weights->extents;
     enum nj_status status = binder.status;
     if (status == NJ_OK) {
         status = nj_complaints_status(&binder.complaints);
@@ -511,77 +521,8 @@ void nj_weights_deinit(struct nj_weights *weights)
     memset(weights, 0, sizeof *weights);
 }
 
-void nj_weights_want(const struct nj_weights *weights, struct nj_stream *stream,
-                     uint32_t first_record, uint32_t n_records)
+uint64_t nj_weights_held_bytes(const struct nj_weights *weights)
 {
-    assert(first_record + n_records <= weights->n_records);
-    nj_stream_want(stream, weights->record_numbers + first_record, n_records);
-}
-
-static void want_matrix(const struct nj_weights *weights, struct nj_stream *stream,
-                        const struct nj_bound_matrix *matrix)
-{
-    nj_weights_want(weights, stream, matrix->first_record, nj_bound_matrix_n_records(matrix));
-}
-
-void nj_weights_want_expert(const struct nj_weights *weights, struct nj_stream *stream,
-                            const struct nj_feed_forward_weights *expert)
-{
-    want_matrix(weights, stream, &expert->gate);
-    want_matrix(weights, stream, &expert->up);
-    want_matrix(weights, stream, &expert->down);
-}
-
-/* One walk over all matrices. */
-struct matrix_walk {
-    const struct nj_dims *dims;
-    nj_weights_visit *visit;
-    void *context;
-    struct nj_error *err;
-};
-
-static enum nj_status visit_parts(const struct matrix_walk *walk, struct nj_recipe_parts parts,
-                                  uint32_t layer, int32_t expert, const void *fields)
-{
-    for (uint32_t i = 0; i < parts.n_parts; i++) {
-        const struct nj_recipe_part *part = &parts.parts[i];
-        if (!part->applies(walk->dims, layer)) {
-            continue;
-        }
-        for (uint32_t j = 0; j < part->n_matrices; j++) {
-            const struct nj_recipe_matrix *recipe = &part->matrices[j];
-            const void *matrix = (const char *)fields + recipe->offset;
-            enum nj_status status =
-                walk->visit(walk->context, recipe->name, layer, expert, matrix, walk->err);
-            if (status != NJ_OK) {
-                return status;
-            }
-        }
-    }
-    return NJ_OK;
-}
-
-static enum nj_status visit_layer(const struct matrix_walk *walk, uint32_t layer,
-                                  const struct nj_layer_weights *fields)
-{
-    enum nj_status status = visit_parts(walk, nj_recipe_layer(), layer, -1, fields);
-    bool is_moe = nj_dims_layer_is_moe(walk->dims, layer);
-    uint32_t n_experts = is_moe ? walk->dims->n_experts : 0;
-    for (uint32_t expert = 0; expert < n_experts && status == NJ_OK; expert++) {
-        status = visit_parts(walk, nj_recipe_expert(), layer, (int32_t)expert,
-                             &fields->moe.experts[expert]);
-    }
-    return status;
-}
-
-enum nj_status nj_weights_each_matrix(const struct nj_weights *weights,
-                                      const struct nj_dims *dims, nj_weights_visit *visit,
-                                      void *context, struct nj_error *err)
-{
-    struct matrix_walk walk = {dims, visit, context, err};
-    enum nj_status status = visit_parts(&walk, nj_recipe_global(), 0, -1, &weights->global);
-    for (uint32_t layer = 0; layer < dims->n_layers && status == NJ_OK; layer++) {
-        status = visit_layer(&walk, layer, &weights->layers[layer]);
-    }
-    return status;
+    return weights->arena.used_bytes + weights->extents_capacity * sizeof *weights->extents +
+           weights->vectors_capacity * sizeof *weights->vectors;
 }

@@ -11,6 +11,7 @@
 #ifndef NJ_MODEL_WEIGHTS_H
 #define NJ_MODEL_WEIGHTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -65,6 +66,7 @@ struct nj_moe_weights {
     float *latent_norm; /* (n_latent) */
     struct nj_feed_forward_weights shared;
     struct nj_feed_forward_weights *experts; /* (n_experts) */
+    uint32_t *file_order;                    /* (n_experts): ids as they lie in the files */
 };
 
 struct nj_layer_weights {
@@ -77,6 +79,7 @@ struct nj_layer_weights {
     struct nj_moe_weights moe;
     uint32_t first_trunk_record; /* all but the routed experts, one after another */
     uint32_t n_trunk_records;
+    uint32_t n_late_records; /* the last of them: used after the routed experts */
 };
 
 struct nj_global_weights {
@@ -104,38 +107,28 @@ struct nj_weights {
     uint32_t *record_numbers; /* 0, 1, 2, ...: a run of records as a list to want */
     uint64_t record_bytes;
     uint64_t expert_bytes; /* of the largest expert */
+    uint64_t unit_bytes;   /* of the largest piece that no two records may share */
 
     struct nj_vector_extent *vectors;
     size_t n_vectors;
     size_t vectors_capacity;
-    uint64_t resident_bytes; /* vectors in F32, and this binding itself */
     struct nj_arena arena;
 };
 
-/* Binds every tensor that the graph of `dims` needs, in records of at most
- * `record_limit_bytes` (released models: NJ_RECORD_LIMIT_BYTES; its size changes no bit).
- * `index` must live until nj_resident_vectors_load. NJ_E_WEIGHTS names what is missing or
- * wrong; NJ_E_MEMORY. */
+/* How tensors are cut into records, which changes no bit. */
+struct nj_record_cut {
+    uint64_t limit_bytes; /* at most NJ_RECORD_LIMIT_BYTES */
+    bool is_table_by_row; /* each row of the embedding is a record, so that one can be read */
+};
+
+/* Binds every tensor that the graph of `dims` needs. `index` must live until
+ * nj_resident_vectors_load. NJ_E_WEIGHTS names what is missing or wrong; NJ_E_MEMORY. */
 enum nj_status nj_weights_init(struct nj_weights *weights, const struct nj_dims *dims,
-                               const struct nj_weight_index *index, uint64_t record_limit_bytes,
+                               const struct nj_weight_index *index, struct nj_record_cut cut,
                                struct nj_error *err);
 void nj_weights_deinit(struct nj_weights *weights);
 
-/* Announces a run of records, or all records of a matrix or an expert, as needed next. */
-void nj_weights_want(const struct nj_weights *weights, struct nj_stream *stream,
-                     uint32_t first_record, uint32_t n_records);
-void nj_weights_want_expert(const struct nj_weights *weights, struct nj_stream *stream,
-                            const struct nj_feed_forward_weights *expert);
-
-/* Called once per matrix of the model; `expert` is -1 outside the routed experts. */
-typedef enum nj_status nj_weights_visit(void *context, const char *tensor, uint32_t layer,
-                                        int32_t expert, const struct nj_bound_matrix *matrix,
-                                        struct nj_error *err);
-
-/* In record order, until a visit fails. `tensor` is the name below its scope, without suffix.
- */
-enum nj_status nj_weights_each_matrix(const struct nj_weights *weights,
-                                      const struct nj_dims *dims, nj_weights_visit *visit,
-                                      void *context, struct nj_error *err);
+/* Vectors in F32, and this binding with all that lies in its arena. */
+uint64_t nj_weights_held_bytes(const struct nj_weights *weights);
 
 #endif

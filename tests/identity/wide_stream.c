@@ -144,6 +144,18 @@ void nj_stream_unpin(struct nj_stream *stream, uint32_t record)
     }
 }
 
+uint32_t nj_stream_n_pinnable(const struct nj_stream *stream)
+{
+    (void)stream;
+    return UINT32_MAX;
+}
+
+void nj_stream_report(const struct nj_stream *stream, struct nj_stream_report *told)
+{
+    (void)stream;
+    *told = (struct nj_stream_report){.read_bytes = report.drawn_bytes, .reader = "drawn"};
+}
+
 uint64_t nj_stream_read_bytes(const struct nj_stream *stream)
 {
     (void)stream;

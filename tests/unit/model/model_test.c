@@ -56,10 +56,12 @@ static void options_that_make_no_sense_are_refused(void)
     struct nj_model_options no_path = {.path = NULL};
     struct nj_model_options negative = {.path = t5_directory(), .latent_norm_eps = -1.0};
     struct nj_model_options level = {.path = t5_directory(), .cpu_level = "mmx"};
+    struct nj_model_options reader = {.path = t5_directory(), .reader = "mmap"};
 
     CHECK_EQ(nj_model_open(&no_path, &model, &error), NJ_E_USAGE);
     CHECK_EQ(nj_model_open(&negative, &model, &error), NJ_E_USAGE);
     CHECK_EQ(nj_model_open(&level, &model, &error), NJ_E_USAGE);
+    CHECK_EQ(nj_model_open(&reader, &model, &error), NJ_E_USAGE);
     CHECK(model == NULL);
 }
 
@@ -73,64 +75,104 @@ static void a_folder_that_does_not_exist_is_not_found(void)
     CHECK_CONTAINS(error.text, "/nonexistent/model");
 }
 
-/* The floor as the plan gives it, by way of the error that a ceiling of one byte causes. */
-static void a_ceiling_below_the_floor_is_refused_with_both_figures(void)
+/* What opening T5 with 64 rows a sweep takes at least. */
+static struct nj_memory_plan least_plan(void)
 {
-    struct nj_model_info info;
-    struct nj_weights weights;
-    struct nj_memory_plan plan;
+    struct nj_model_seams seams = {.fs = nj_file_system_real(), .machine_root = ""};
+    struct nj_model_options options = {
+        .path = t5_directory(), .n_threads = 1, .max_rows = 64, .memory_bytes = 1};
+    struct nj_memory_plan plan = {.floor_bytes = 0};
     struct nj_error error;
-    char floor_text[32];
-    REQUIRE_OK(nj_model_info_open(nj_file_system_real(), t5_directory(), &info, &error),
-               &error);
-    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, NJ_RECORD_LIMIT_BYTES, &error),
-               &error);
-    nj_memory_plan_make(&info.dims, &weights, 64, 1, &plan);
-    (void)snprintf(floor_text, sizeof floor_text, "%llu", (unsigned long long)plan.floor_bytes);
-    struct nj_model_options options = {.path = t5_directory(),
-                                       .n_threads = 1,
-                                       .max_rows = 64,
-                                       .memory_bytes = plan.floor_bytes - 1};
-    struct nj_model *model = NULL;
-
-    CHECK_EQ(nj_model_open(&options, &model, &error), NJ_E_BUDGET);
-
-    CHECK_CONTAINS(error.text, floor_text);
-    nj_weights_deinit(&weights);
-    nj_model_info_close(&info);
+    CHECK_EQ(nj_model_plan_with(&seams, &options, &plan, &error), NJ_E_BUDGET);
+    return plan;
 }
 
-/* What the model holds once it is open, one sequence of one page included, is the floor. */
-static void the_floor_is_enough_for_one_sequence(void)
+/* Counts what is read of shards past their headers. */
+struct counted_files {
+    struct nj_file_system table;
+    uint64_t n_read_bytes;
+};
+
+static ssize_t count_read(void *context, int fd, void *data, size_t length_bytes, off_t offset)
 {
-    struct nj_model_info info;
-    struct nj_weights weights;
-    struct nj_memory_plan plan;
+    struct counted_files *files = context;
+    const struct nj_file_system *real = nj_file_system_real();
+    ssize_t n = real->read_at(real->context, fd, data, length_bytes, offset);
+    files->n_read_bytes += n > 0 ? (uint64_t)n : 0;
+    return n;
+}
+
+static void count_reads(struct counted_files *files)
+{
+    *files = (struct counted_files){.table = *nj_file_system_real()};
+    files->table.context = files;
+    files->table.read_at = count_read;
+}
+
+/* What the headers alone take to read. */
+static uint64_t header_bytes(void)
+{
+    struct counted_files files;
+    struct nj_dims dims;
+    struct nj_weight_index *index = NULL;
     struct nj_error error;
-    REQUIRE_OK(nj_model_info_open(nj_file_system_real(), t5_directory(), &info, &error),
-               &error);
-    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, NJ_RECORD_LIMIT_BYTES, &error),
-               &error);
-    nj_memory_plan_make(&info.dims, &weights, 64, 1, &plan);
-    struct nj_model_options options = {.path = t5_directory(),
-                                       .n_threads = 1,
-                                       .max_rows = 64,
-                                       .memory_bytes = plan.floor_bytes};
+    count_reads(&files);
+    CHECK_EQ(nj_dims_read(&files.table, t5_directory(), &dims, &error), NJ_OK);
+    CHECK_EQ(nj_weight_index_open(&files.table, t5_directory(), &index, &error), NJ_OK);
+    nj_weight_index_close(index);
+    return files.n_read_bytes;
+}
+
+static void a_ceiling_below_the_floor_is_refused_with_both_figures_and_reads_no_weight(void)
+{
+    char floor_text[32];
+    char ceiling_text[32];
+    uint64_t floor = least_plan().floor_bytes;
+    (void)snprintf(floor_text, sizeof floor_text, "%llu", (unsigned long long)floor);
+    (void)snprintf(ceiling_text, sizeof ceiling_text, "%llu", (unsigned long long)floor - 1);
+    struct counted_files files;
+    struct nj_model_options options = {
+        .path = t5_directory(), .n_threads = 1, .max_rows = 64, .memory_bytes = floor - 1};
+    struct nj_model *model = NULL;
+    struct nj_error error;
+    count_reads(&files);
+
+    CHECK_EQ(nj_model_open_through(&files.table, &options, &model, &error), NJ_E_BUDGET);
+
+    CHECK_CONTAINS(error.text, floor_text);
+    CHECK_CONTAINS(error.text, ceiling_text);
+    CHECK_EQ(files.n_read_bytes, header_bytes());
+}
+
+/* What the model holds once it is open, one sequence of one page included, is what was
+ * promised: not a byte more, and little less. */
+static void check_holds_what_it_promises(uint64_t memory_bytes)
+{
+    uint64_t logits_bytes = 256 * sizeof(float); /* the caller's */
+    struct nj_model_options options = {
+        .path = t5_directory(), .n_threads = 1, .max_rows = 64, .memory_bytes = memory_bytes};
     struct nj_model *model = NULL;
     struct nj_state *state = NULL;
+    struct nj_error error;
 
     REQUIRE_OK(nj_model_open(&options, &model, &error), &error);
     REQUIRE_OK(nj_state_create(nj_model_dims(model), nj_model_budget(model), &state, &error),
                &error);
     CHECK_EQ(nj_state_reserve(state, NJ_PAGE_POSITIONS, &error), NJ_OK);
-    CHECK(nj_model_budget(model)->held_bytes <= plan.floor_bytes);
-    CHECK(nj_model_budget(model)->held_bytes > plan.floor_bytes / 100 * 98);
+    CHECK(nj_model_budget(model)->held_bytes + logits_bytes <= memory_bytes);
+    CHECK(nj_model_budget(model)->held_bytes > memory_bytes / 100 * 98);
     CHECK_EQ(nj_state_reserve(state, 8 * NJ_PAGE_POSITIONS, &error), NJ_E_BUDGET);
 
     nj_state_destroy(state);
     nj_model_close(model);
-    nj_weights_deinit(&weights);
-    nj_model_info_close(&info);
+}
+
+static void what_is_useful_is_enough_to_hold_everything(void)
+{
+    struct nj_memory_plan plan = least_plan();
+
+    CHECK(plan.floor_bytes < plan.useful_bytes);
+    check_holds_what_it_promises(plan.useful_bytes);
 }
 
 static void read_fingerprint(const char *directory, char hex[NJ_DIGEST_HEX_BYTES])
@@ -232,8 +274,8 @@ int main(void)
     RUN(the_latent_norm_eps_can_be_overridden);
     RUN(options_that_make_no_sense_are_refused);
     RUN(a_folder_that_does_not_exist_is_not_found);
-    RUN(a_ceiling_below_the_floor_is_refused_with_both_figures);
-    RUN(the_floor_is_enough_for_one_sequence);
+    RUN(a_ceiling_below_the_floor_is_refused_with_both_figures_and_reads_no_weight);
+    RUN(what_is_useful_is_enough_to_hold_everything);
     RUN(describing_and_opening_give_the_same_fingerprint);
     RUN(one_bit_of_a_weight_changes_the_fingerprint);
     RUN(one_character_of_the_config_changes_the_fingerprint);

@@ -129,6 +129,16 @@ static void threads_and_instruction_set_change_no_bit(void)
     }
 }
 
+static enum nj_status open_in_records(const struct nj_model_options *options,
+                                      uint64_t record_limit_bytes, struct nj_model **model,
+                                      struct nj_error *err)
+{
+    struct nj_model_seams seams = {.fs = nj_file_system_real(),
+                                   .record_limit_bytes = record_limit_bytes,
+                                   .machine_root = ""};
+    return nj_model_open_with(&seams, options, model, err);
+}
+
 /* 3,600 bytes hold one head of kv_b_proj, one matrix of an expert, 18 rows of the head. */
 static void small_records_change_no_bit(void)
 {
@@ -136,8 +146,7 @@ static void small_records_change_no_bit(void)
         .path = t5_directory(), .n_threads = 2, .max_rows = MOST_ROWS};
     struct nj_model *model = NULL;
     struct nj_error error;
-    REQUIRE_OK(nj_model_open_in_records(nj_file_system_real(), &options, 3600, &model, &error),
-               &error);
+    REQUIRE_OK(open_in_records(&options, 3600, &model, &error), &error);
     struct nj_state *state = make_state(model);
 
     feed(model, state, N_TOKENS, 33, logits);
@@ -154,9 +163,7 @@ static void records_too_small_for_what_must_stay_together_are_refused(void)
     struct nj_model *model = NULL;
     struct nj_error error;
 
-    CHECK_EQ(nj_model_open_in_records(nj_file_system_real(), &options, 44 * 40 * 2 - 1, &model,
-                                      &error),
-             NJ_E_WEIGHTS);
+    CHECK_EQ(open_in_records(&options, 44 * 40 * 2 - 1, &model, &error), NJ_E_WEIGHTS);
 
     CHECK_CONTAINS(error.text, "kv_b_proj.weight: 44 rows do not fit a record of 3519 bytes");
     CHECK(model == NULL);

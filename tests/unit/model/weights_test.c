@@ -1,3 +1,4 @@
+#include "model/weight_walk.h"
 #include "model/weights.h"
 
 #include <string.h>
@@ -167,12 +168,10 @@ struct totals {
     uint32_t n_records;
 };
 
-static enum nj_status count_matrix(void *context, const char *tensor, uint32_t layer,
-                                   int32_t expert, const struct nj_bound_matrix *matrix,
-                                   struct nj_error *err)
+static enum nj_status count_matrix(void *context, int32_t layer, int32_t expert,
+                                   const struct nj_bound_matrix *matrix, struct nj_error *err)
 {
     struct totals *totals = context;
-    (void)tensor;
     (void)layer;
     (void)expert;
     (void)err;
@@ -188,15 +187,14 @@ static void records_are_numbered_in_the_order_of_the_recipe(void)
     struct nj_model_info info;
     struct nj_weights weights;
     struct totals totals = {0};
+    struct nj_record_cut whole = {.limit_bytes = NJ_RECORD_LIMIT_BYTES};
     struct nj_error error;
     REQUIRE_OK(
         nj_model_info_open(nj_file_system_real(), edited_model(TINY_MODEL_T5), &info, &error),
         &error);
-    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, NJ_RECORD_LIMIT_BYTES, &error),
-               &error);
+    REQUIRE_OK(nj_weights_init(&weights, &info.dims, info.index, whole, &error), &error);
 
-    REQUIRE_OK(nj_weights_each_matrix(&weights, &info.dims, count_matrix, &totals, &error),
-               &error);
+    REQUIRE_OK(nj_weight_walk(&weights, &info.dims, count_matrix, &totals, &error), &error);
 
     CHECK_EQ(totals.n_records, weights.n_records);
     CHECK_EQ(totals.n_packed, 4 * 8 * 3);
