@@ -1,9 +1,11 @@
 #include "cli/cli.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/clean_text.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
@@ -42,10 +44,42 @@ static const struct verb *find_verb(const char *name)
     return NULL;
 }
 
+/* People leave the verb out. */
+static bool is_file_name(const char *name)
+{
+    return strrchr(name, '.') != NULL || strchr(name, '/') != NULL;
+}
+
+static const char *nearest_verb(const char *name)
+{
+    const char *nearest = NULL;
+    unsigned best = (unsigned)strlen(name) / 3 + 1;
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        unsigned distance =
+            nj_text_distance(nj_text_from(name), nj_text_from(verbs[i].name), best);
+        if (distance < best) {
+            best = distance;
+            nearest = verbs[i].name;
+        }
+    }
+    return nearest;
+}
+
 static int complain_of_verb(const char *name)
 {
-    char text[256];
-    (void)snprintf(text, sizeof text, "no verb \"%.100s\"; nightjar --help lists them", name);
+    char text[384];
+    const char *nearest = nearest_verb(name);
+    if (is_file_name(name)) {
+        (void)snprintf(text, sizeof text,
+                       "no verb \"%.100s\"; to run a job file: nightjar run %.100s", name,
+                       name);
+    } else if (nearest != NULL) {
+        (void)snprintf(text, sizeof text, "no verb \"%.100s\", did you mean %s?", name,
+                       nearest);
+    } else {
+        (void)snprintf(text, sizeof text, "no verb \"%.100s\"; nightjar --help lists them",
+                       name);
+    }
     nj_clean_complain(text);
     return NJ_EXIT_USAGE;
 }

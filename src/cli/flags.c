@@ -38,7 +38,9 @@ static enum nj_status unknown(const struct nj_flag *flags, size_t n_flags, struc
         return nj_fail(err, NJ_E_USAGE, "no flag %.*s, did you mean %s?", length, name.data,
                        nearest);
     }
-    return nj_fail(err, NJ_E_USAGE, "no flag %.*s; --help lists them", length, name.data);
+    bool has_set = find(flags, n_flags, nj_text_from("--set")) != NULL;
+    return nj_fail(err, NJ_E_USAGE, "no flag %.*s; --help lists them%s", length, name.data,
+                   has_set ? ", and --set PATH=VALUE changes what the job says" : "");
 }
 
 static uint32_t most_of(const struct nj_flag *flag)

@@ -19,6 +19,9 @@ struct nj_job_flags {
     "  --var NAME=TEXT      set one of the job's `vars`; again for more\n"                     \
     "  --limit N            only the first N items\n"
 
+/* NJ_E_USAGE naming the flag when a value lacks its name or `=`. */
+enum nj_status nj_job_flags_check(const struct nj_job_flags *flags, struct nj_error *err);
+
 /* Points into `flags`. */
 struct nj_job_overrides nj_job_flags_overrides(const struct nj_job_flags *flags);
 

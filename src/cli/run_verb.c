@@ -86,8 +86,16 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
     if (status != NJ_OK || arguments->help) {
         return status;
     }
-    if (n_files != 1) {
-        return nj_fail(err, NJ_E_USAGE, "run wants one job file, %d were given", n_files);
+    status = nj_job_flags_check(&arguments->job, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    if (n_files > 1) {
+        return nj_fail(err, NJ_E_USAGE, "run wants one job file, %d were given: %s, %s%s",
+                       n_files, argv[0], argv[1], n_files > 2 ? ", ..." : "");
+    }
+    if (n_files == 0) {
+        return nj_fail(err, NJ_E_USAGE, "run wants a job file: nightjar run FILE");
     }
     status = nj_cpu_level_check(options->cpu_level, err);
     if (status != NJ_OK) {

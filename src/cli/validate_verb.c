@@ -267,6 +267,9 @@ int nj_cli_validate(int argc, char **argv)
                                     {"--limit", &arguments.job.limit, NJ_FLAG_COUNT, 0}};
     enum nj_status status =
         nj_flags_parse(argc, argv, flags, sizeof flags / sizeof flags[0], &n_files, &err);
+    if (status == NJ_OK) {
+        status = nj_job_flags_check(&arguments.job, &err);
+    }
     if (status == NJ_OK && n_files == 0 && !arguments.help) {
         status = nj_fail(&err, NJ_E_USAGE, "validate wants at least one job file");
     }

@@ -12,6 +12,7 @@
 #include "job/prompt_files.h"
 #include "job/row_reader.h"
 #include "job/sampling_keys.h"
+#include "job/single_braces.h"
 #include "job/unknown_names.h"
 #include "job/variables.h"
 
@@ -60,6 +61,7 @@ static enum nj_status check_names(struct nj_item_iterator *iterator,
         scope.prompt =
             (struct nj_variable_list){iterator->prompts[i].vars, iterator->prompts[i].n_vars};
         nj_unknown_names_look(&unknown, &scope, spec, &iterator->prompts[i]);
+        nj_single_braces_warn(&scope, &iterator->prompts[i], diagnostics);
     }
     nj_unknown_names_tell(&unknown, 0, diagnostics);
     return unknown.out_of_memory ? nj_arena_fail(&iterator->arena, "check variables", err)

@@ -1,5 +1,6 @@
 #include "job/prompt_keys.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "job/sampling_keys.h"
@@ -54,13 +55,16 @@ void nj_vars_read(struct nj_schema *schema, const struct nj_node_pair *pair,
 
 /* --- messages --- */
 
+/* In the order of the enum. */
+static const char *const role_names[] = {"system", "user", "assistant"};
+
 static void read_role(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
-    static const char *const names[] = {"system", "user", "assistant"};
     struct nj_message_template *message = target;
     size_t index = 0;
-    if (nj_expect_choice(schema, pair, names, sizeof names / sizeof names[0], &index)) {
-        message->role = (enum nj_job_role)index; /* names stand in the order of the enum */
+    if (nj_expect_choice(schema, pair, role_names, sizeof role_names / sizeof role_names[0],
+                         &index)) {
+        message->role = (enum nj_job_role)index;
     }
 }
 
@@ -81,11 +85,29 @@ static const struct nj_key_table message_keys = {.within = "messages",
                                                  .n_rules = sizeof message_rules /
                                                             sizeof message_rules[0]};
 
+/* `- user: Hello` is how people abbreviate it. */
+static bool is_role_alone(const struct nj_node *map)
+{
+    for (size_t i = 0; i < sizeof role_names / sizeof role_names[0]; i++) {
+        if (map->n_pairs == 1 && nj_text_equals(map->pairs[0].key->text, role_names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void read_message(struct nj_schema *schema, const struct nj_node_pair *item,
                          struct nj_message_template *message)
 {
     message->place = item->value->place;
     if (!nj_expect_map(schema, item)) {
+        return;
+    }
+    if (is_role_alone(item->value)) {
+        const char *role = item->value->pairs[0].key->text.data;
+        char hint[64];
+        (void)snprintf(hint, sizeof hint, "write {role: %s, content: ...}", role);
+        nj_schema_error(schema, item->value->place, hint, "'%s' is a role and no key", role);
         return;
     }
     nj_schema_read_map(schema, item->value, &message_keys, message);
@@ -257,7 +279,11 @@ static void choose_system(struct nj_schema *schema, const struct nj_prompt_defau
 static void read_forms(struct nj_schema *schema, const struct nj_prompt_draft *draft,
                        struct nj_prompt_template *prompt)
 {
-    if (draft->prompt != NULL) {
+    if (draft->prompt != NULL && draft->prompt->value->kind == NJ_NODE_LIST) {
+        nj_schema_error(schema, draft->prompt->value->place,
+                        "several prompts stand under 'prompts'",
+                        "'prompt' must be text, not a list");
+    } else if (draft->prompt != NULL) {
         prompt->has_prompt = nj_expect_template(schema, draft->prompt, &prompt->prompt,
                                                 &prompt->prompt_compiled);
     }

@@ -62,15 +62,30 @@ static const char *nearest_name(const struct nj_key_table *table, struct nj_text
     return nearest;
 }
 
+enum { KEYS_SHOWN = 12, HINT_BYTES = 256 };
+
+/* All keys of a map that has few: the one that is meant is among them. */
+static void list_keys(const struct nj_key_table *table, char hint[HINT_BYTES])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < table->n_rules && used < HINT_BYTES; i++) {
+        int length = snprintf(hint + used, HINT_BYTES - used, "%s%s", i == 0 ? "known: " : ", ",
+                              table->rules[i].name);
+        used += length > 0 ? (size_t)length : 0;
+    }
+}
+
 static void refuse_unknown(struct nj_schema *schema, const struct nj_key_table *table,
                            const struct nj_node *key)
 {
-    char hint[128] = "";
+    char hint[HINT_BYTES] = "";
     const char *nearest = nearest_name(table, key->text);
     if (table->inner != NULL && nj_key_table_find(table->inner, key->text) != NULL) {
         (void)snprintf(hint, sizeof hint, "it belongs under '%s'", table->inner->within);
     } else if (nearest != NULL) {
         (void)snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
+    } else if (table->n_rules <= KEYS_SHOWN) {
+        list_keys(table, hint);
     }
     nj_schema_error(schema, key->place, hint[0] == '\0' ? NULL : hint, "unknown key '%s'%s%s",
                     key->text.data, table->within == NULL ? "" : " in ",

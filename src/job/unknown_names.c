@@ -79,6 +79,9 @@ static void complain(const struct nj_template_part *unknown, const char *hint, u
                      struct nj_place first_row, struct nj_diagnostics *diagnostics)
 {
     int length = shown_length(unknown->text);
+    if (memchr(unknown->text.data, '|', unknown->text.length_bytes) != NULL) {
+        hint = "only a name stands between the braces, there are no filters";
+    }
     if (nj_text_equals(unknown->text, "_date")) {
         nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, unknown->place,
                     "results must not depend on the day", "'_date' is not supported yet");

@@ -40,10 +40,12 @@ has err '"code":"input","exit_code":3,'
 has err '{"severity":"error","file":"--set sampling.top_k","line":0,"column":0,"message":"'
 check "and validate" 3 "$nightjar" validate job.yaml --set sampling.top_k=x --json
 has out '"file":"--set sampling.top_k"'
-check "a setting without a value" 3 "$nightjar" run job.yaml --set sampling.top_k
-has err "--set: 'sampling.top_k' must be a name, '=' and a value"
-check "a variable without a name" 3 "$nightjar" run job.yaml --var =x
-has err "--var: '=x' must be a name, '=' and a value"
+check "a setting without a value" 2 "$nightjar" run job.yaml --set sampling.top_k 3
+has err "--set sampling.top_k: write --set PATH=VALUE, without a space around ="
+check "a variable without a name" 2 "$nightjar" validate job.yaml --var =x
+has err "--var =x: write --var NAME=TEXT, without a space around ="
+check "a setting as a flag" 2 "$nightjar" run job.yaml --temperature 0.5
+has err "no flag --temperature; --help lists them, and --set PATH=VALUE changes what the job says"
 check "nothing behind a flag" 2 "$nightjar" run job.yaml --set
 has err "--set needs a value"
 check "a limit of nothing" 2 "$nightjar" validate job.yaml --limit 0

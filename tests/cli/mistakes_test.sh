@@ -64,6 +64,14 @@ has err "1 to 1024"
 check "an epsilon out of range" 2 "$nightjar" run no.yaml --latent-norm-eps 2
 check "a flag that resembles none" 2 "$nightjar" run job.yaml --nope
 lacks err "did you mean"
+check "no job file" 2 "$nightjar" run
+has err "run wants a job file: nightjar run FILE"
+check "two of them" 2 "$nightjar" run job.yaml other.yaml
+has err "run wants one job file, 2 were given: job.yaml, other.yaml"
+check "a job file without a verb" 2 "$nightjar" job.yaml
+has err 'no verb "job.yaml"; to run a job file: nightjar run job.yaml'
+check "a verb with a slip" 2 "$nightjar" valdate job.yaml
+has err 'no verb "valdate", did you mean validate?'
 check "help with an unknown flag" 0 "$nightjar" run --nope --help
 has out "nightjar run FILE [flags]"
 check "help of a verb" 0 "$nightjar" help validate

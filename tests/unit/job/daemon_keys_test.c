@@ -52,7 +52,8 @@ static void mistakes_are_found_though_run_would_ignore_the_key(void)
         {"power: {min_battery: 120}", "22: 'min_battery' must be from 0 to 100, not 120"},
         {"guards: {load_below: 0}",
          "22: 'load_below' must be above 0 and at most 10000, not 0"},
-        {"guards: {user_idle: 5m}", "10: unknown key 'user_idle' in guards"},
+        {"guards: {user_idle: 5m}", "10: unknown key 'user_idle' in guards, known: load_below, "
+                                    "temperature_below, user_idle_for"},
         {"retry: {max_attempts: 0}", "23: 'max_attempts' must be from 1 to 100, not 0"},
         {"retry: {backoff: 30}", "18: 'backoff' must be a duration, not '30', write a number "
                                  "and a unit, such as 30s, 15m, 20h or 1h30m"},

@@ -305,6 +305,25 @@ static void mistakes_in_rows_come_all_at_once(void)
                      "known: b, _index, _id");
 }
 
+static void single_braces_around_a_variable_are_warned_of(void)
+{
+    struct job job;
+    uint64_t n_items = 0;
+    read_job(&job, "nightjar: 1\nvars: {a: x, f: y}\nprompts:\n  - Hello {a} and {{f}}\n"
+                   "  - '{b} {a b} {{{{a} {} { a} {f'\n  - {system: '{f}', prompt: '{a:1}'}\n");
+    REQUIRE(job.reading.spec != NULL);
+    CHECK_EQ(nj_items_check(job.reading.spec, nj_file_system_real(), &job.reading.diagnostics,
+                            &n_items, NULL),
+             NJ_OK);
+    list_complaints(&job.reading);
+    CHECK_EQ(job.reading.diagnostics.n_warnings, 2);
+    CHECK_CONTAINS(job.reading.complaints,
+                   "job.yaml:4:5: warning: '{a}' is text, and not the variable of that name, "
+                   "write two braces on each side for its value");
+    CHECK_CONTAINS(job.reading.complaints, "job.yaml:6:5: warning: '{f}' is text");
+    close_job(&job);
+}
+
 /* A thousand rows with one mistake in the template are one mistake. */
 static void a_name_that_many_rows_lack_is_said_once_with_how_many(void)
 {
@@ -503,6 +522,7 @@ int main(void)
     RUN(a_prompt_may_stand_in_a_file_of_its_own);
     RUN(a_name_that_the_header_lacks_is_said_once_for_the_file);
     RUN(mistakes_in_rows_come_all_at_once);
+    RUN(single_braces_around_a_variable_are_warned_of);
     RUN(a_name_that_many_rows_lack_is_said_once_with_how_many);
     RUN(a_bad_row_is_an_error_with_its_place_while_iterating);
     RUN(no_rows_at_all_are_a_mistake);

@@ -93,7 +93,8 @@ static void what_makes_no_sense_is_refused(void)
         {"budget: 5", "9: 'budget' must be a map, not text"},
         {"budget: {max_runtime: 20}", "23: 'max_runtime' must be a duration, not '20', write a "
                                       "number and a unit, such as 30s, 15m, 20h or 1h30m"},
-        {"budget: {max_token: 5}", "10: unknown key 'max_token' in budget"},
+        {"budget: {max_token: 5}", "10: unknown key 'max_token' in budget, known: max_items, "
+                                   "max_output_tokens, max_runtime, item_timeout"},
         {"snapshot: {evry: 5s}", "12: unknown key 'evry' in snapshot, did you mean 'every'?"},
         {"output: {formats: [json]}", "20: 'formats' must be jsonl, markdown or csv, not "
                                       "'json'"},

@@ -385,6 +385,22 @@ static void running_out_of_memory_anywhere_is_reported(void)
     CHECK(n > 3);
 }
 
+static void what_people_mean_by_a_wrong_form_is_told(void)
+{
+    CHECK_COMPLAINTS("nightjar: 1\nmessages:\n  - user: hi\n  - {role: user, content: x}\n",
+                     "job.yaml:3:5: 'user' is a role and no key, write {role: user, content: "
+                     "...}");
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: [a, b]\n",
+                     "job.yaml:2:9: 'prompt' must be text, not a list, several prompts stand "
+                     "under 'prompts'");
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: x\noutput: {directory: y}\n",
+                     "job.yaml:3:10: unknown key 'directory' in output, known: dir, formats, "
+                     "filename");
+    CHECK_COMPLAINTS("nightjar: 1\nvars: {a: x}\nprompt: \"{{a | upper}}\"\n",
+                     "job.yaml:3:10: unknown variable 'a | upper', only a name stands between "
+                     "the braces, there are no filters");
+}
+
 int main(void)
 {
     RUN(a_job_that_says_little_gets_every_default);
@@ -404,5 +420,6 @@ int main(void)
     RUN(row_files_have_a_known_format);
     RUN(stop_texts_are_few_and_short);
     RUN(running_out_of_memory_anywhere_is_reported);
+    RUN(what_people_mean_by_a_wrong_form_is_told);
     return test_result();
 }
