@@ -3,13 +3,108 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runner/csv_export.h"
 #include "runner/export.h"
+#include "runner/markdown_export.h"
+
+/* The files beside each other in the run folder. The order of writing: what others count on
+ * comes last. */
+enum { ERRORS, CSV, RESULTS, N_FILES };
+
+static const char *const names[N_FILES] = {"errors.jsonl", "results.csv", "results.jsonl"};
+
+/* A file that is not wanted does not exist. */
+static bool is_wanted(const struct nj_derived *derived, int file)
+{
+    switch (file) {
+    case ERRORS:
+        return derived->manifest.ledger->n_failed > 0;
+    case CSV:
+        return (derived->manifest.spec->output_formats & NJ_OUTPUT_CSV) != 0;
+    default:
+        return true;
+    }
+}
+
+static struct nj_derived_file file_of(const struct nj_derived *derived, int file,
+                                      struct nj_export *export)
+{
+    static nj_derived_content *const contents[N_FILES] = {nj_export_errors, nj_csv_export,
+                                                          nj_export_results};
+    return (struct nj_derived_file){.fs = derived->fs,
+                                    .directory_fd = derived->directory_fd,
+                                    .name = names[file],
+                                    .content = contents[file],
+                                    .context = export};
+}
+
+static void note_digest(struct nj_derived *derived, int file, const struct nj_digest *sha256)
+{
+    if (file == RESULTS) {
+        derived->manifest.results = *sha256;
+    } else if (file == CSV) {
+        derived->manifest.csv = *sha256;
+    }
+}
+
+static bool wants_markdown(const struct nj_derived *derived)
+{
+    return (derived->manifest.spec->output_formats & NJ_OUTPUT_MARKDOWN) != 0;
+}
+
+static struct nj_markdown_export markdown_of(const struct nj_derived *derived,
+                                             struct nj_export *export)
+{
+    return (struct nj_markdown_export){.fs = derived->fs,
+                                       .directory_fd = derived->directory_fd,
+                                       .export = export,
+                                       .source = derived->source,
+                                       .model = &derived->manifest.identity->model};
+}
+
+static enum nj_status write_file(struct nj_derived *derived, int file, struct nj_export *export,
+                                 struct nj_error *err)
+{
+    struct nj_digest sha256;
+    if (!is_wanted(derived, file)) {
+        return nj_derived_file_remove(derived->fs, derived->directory_fd, names[file], NULL,
+                                      err);
+    }
+    struct nj_derived_file content = file_of(derived, file, export);
+    enum nj_status status = nj_derived_file_write(&content, &sha256, err);
+    if (status == NJ_OK) {
+        note_digest(derived, file, &sha256);
+    }
+    return status;
+}
+
+static enum nj_status write_markdown(struct nj_derived *derived, struct nj_export *export,
+                                     struct nj_error *err)
+{
+    struct nj_markdown_export markdown = markdown_of(derived, export);
+    return wants_markdown(derived)
+               ? nj_markdown_export(&markdown, &derived->manifest.markdown, err)
+               : nj_markdown_export_remove(derived->fs, derived->directory_fd, err);
+}
+
+static enum nj_status write_files(struct nj_derived *derived, struct nj_export *export,
+                                  struct nj_error *err)
+{
+    enum nj_status status = write_markdown(derived, export, err);
+    for (int file = 0; file < N_FILES && status == NJ_OK; file++) {
+        status = write_file(derived, file, export, err);
+    }
+    return status == NJ_OK ? nj_derived_file_sync(derived->fs, derived->directory_fd, err)
+                           : status;
+}
 
 static enum nj_status write_all(struct nj_derived *derived, struct nj_error *err)
 {
     struct nj_manifest *manifest = &derived->manifest;
-    enum nj_status status = nj_export_results(derived->fs, derived->directory_fd,
-                                              manifest->ledger, &manifest->results, err);
+    struct nj_line_reader reader = {.fs = derived->fs, .directory_fd = derived->directory_fd};
+    struct nj_export export = {.reader = &reader, .ledger = manifest->ledger};
+    enum nj_status status = write_files(derived, &export, err);
+    nj_line_reader_deinit(&reader);
     return status == NJ_OK
                ? nj_manifest_write(manifest, derived->fs, derived->directory_fd, err)
                : status;
@@ -22,37 +117,103 @@ enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err
     return status == NJ_E_STORAGE ? write_all(derived, err) : status;
 }
 
+static bool is_absent(const struct nj_derived *derived, const char *name)
+{
+    int fd = -1;
+    enum nj_status status =
+        nj_file_open_read(derived->fs, derived->directory_fd, name, &fd, NULL);
+    if (status == NJ_OK) {
+        (void)derived->fs->close(derived->fs->context, fd); /* only looked at */
+    }
+    return status == NJ_E_NOT_FOUND;
+}
+
+static enum nj_status check_file(struct nj_derived *derived, int file, struct nj_export *export,
+                                 bool *is_sound, struct nj_error *err)
+{
+    struct nj_digest sha256;
+    if (!is_wanted(derived, file)) {
+        *is_sound = is_absent(derived, names[file]);
+        return NJ_OK;
+    }
+    struct nj_derived_file content = file_of(derived, file, export);
+    enum nj_status status = nj_derived_file_check(&content, &sha256, is_sound, err);
+    if (status == NJ_OK) {
+        note_digest(derived, file, &sha256);
+    }
+    return status;
+}
+
+static enum nj_status check_markdown(struct nj_derived *derived, struct nj_export *export,
+                                     bool *is_sound, struct nj_error *err)
+{
+    struct nj_markdown_export markdown = markdown_of(derived, export);
+    if (wants_markdown(derived)) {
+        return nj_markdown_export_check(&markdown, &derived->manifest.markdown, is_sound, err);
+    }
+    bool exists = true;
+    enum nj_status status =
+        nj_markdown_export_exists(derived->fs, derived->directory_fd, &exists, err);
+    *is_sound = !exists;
+    return status;
+}
+
+static enum nj_status check_files(struct nj_derived *derived, bool *are_sound,
+                                  struct nj_error *err)
+{
+    struct nj_line_reader reader = {.fs = derived->fs, .directory_fd = derived->directory_fd};
+    struct nj_export export = {.reader = &reader, .ledger = derived->manifest.ledger};
+    enum nj_status status = check_markdown(derived, &export, are_sound, err);
+    for (int file = 0; file < N_FILES && status == NJ_OK; file++) {
+        bool is_sound = false;
+        status = check_file(derived, file, &export, &is_sound, err);
+        *are_sound = *are_sound && is_sound;
+    }
+    nj_line_reader_deinit(&reader);
+    return status;
+}
+
 enum nj_status nj_derived_mend(struct nj_derived *derived, struct nj_error *err)
 {
-    struct nj_manifest *manifest = &derived->manifest;
-    bool is_sound = false;
+    bool are_sound = false;
     enum nj_manifest_state state = NJ_MANIFEST_OTHER;
-    enum nj_status status =
-        nj_export_check(derived->fs, derived->directory_fd, manifest->ledger,
-                        &manifest->results, &is_sound, err);
+    enum nj_status status = check_files(derived, &are_sound, err);
     if (status == NJ_OK) {
-        status = nj_manifest_check(manifest, derived->fs, derived->directory_fd, &state, err);
+        status = nj_manifest_check(&derived->manifest, derived->fs, derived->directory_fd,
+                                   &state, err);
     }
-    if (status != NJ_OK || (is_sound && state == NJ_MANIFEST_SOUND)) {
+    if (status != NJ_OK || (are_sound && state == NJ_MANIFEST_SOUND)) {
         return status;
     }
     nj_log_write(derived->log, NJ_LOG_WARNING,
-                 "results.jsonl, errors.jsonl or manifest.json was missing or changed: they "
-                 "are written again from results.log");
+                 "a file of the results or manifest.json was missing or changed: they are "
+                 "written again from results.log");
     return nj_derived_write(derived, err);
 }
 
 /* The manifest goes last: it is what tells another job's files apart. */
 enum nj_status nj_derived_remove_stale(struct nj_derived *derived, struct nj_error *err)
 {
-    static const char *const names[] = {"results.jsonl", "errors.jsonl", "manifest.json"};
+    const struct nj_file_system *fs = derived->fs;
     enum nj_manifest_state state = NJ_MANIFEST_OTHER;
     enum nj_status status =
-        nj_manifest_check(&derived->manifest, derived->fs, derived->directory_fd, &state, err);
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && status == NJ_OK; i++) {
-        if (state == NJ_MANIFEST_OTHER) {
-            status = nj_export_remove(derived->fs, derived->directory_fd, names[i], err);
-        }
+        nj_manifest_check(&derived->manifest, fs, derived->directory_fd, &state, err);
+    if (status != NJ_OK || state != NJ_MANIFEST_OTHER) {
+        return status;
     }
-    return status;
+    bool has_removed = false;
+    status = nj_markdown_export_remove(fs, derived->directory_fd, err);
+    for (int file = 0; file < N_FILES && status == NJ_OK; file++) {
+        bool was_there = false;
+        status =
+            nj_derived_file_remove(fs, derived->directory_fd, names[file], &was_there, err);
+        has_removed = has_removed || was_there;
+    }
+    if (status == NJ_OK && has_removed) {
+        status = nj_derived_file_sync(fs, derived->directory_fd, err);
+    }
+    if (status == NJ_OK) {
+        status = nj_derived_file_remove(fs, derived->directory_fd, "manifest.json", NULL, err);
+    }
+    return status == NJ_OK ? nj_derived_file_sync(fs, derived->directory_fd, err) : status;
 }

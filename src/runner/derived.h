@@ -1,6 +1,6 @@
-/* The derived files of a run as one thing: what people get, and the manifest that says what
- * made it. Written when every item is done, mended when somebody lost or changed one, and
- * removed when they belong to another job.
+/* The derived files of a run as one thing: what people get, in the formats that the job asks
+ * for, and the manifest that says what made it. Written when every item is done, mended when
+ * somebody lost or changed one, and removed when they belong to another job.
  *
  * Threads: one owner.
  */
@@ -10,13 +10,15 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "runner/item_source.h"
 #include "runner/manifest.h"
 
-/* Borrowed; `manifest.results` is filled in here. */
+/* Borrowed; the digests of `manifest` are filled in here. */
 struct nj_derived {
     const struct nj_file_system *fs;
     int directory_fd;
     const struct nj_log *log;
+    struct nj_item_source *source;
     struct nj_manifest manifest;
 };
 

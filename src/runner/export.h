@@ -1,33 +1,29 @@
-/* Derives the files that people read from results.log: results.jsonl and errors.jsonl in input
- * order, by one rename each, and live.jsonl in completion order.
+/* The files of result lines, derived from results.log: results.jsonl and errors.jsonl in input
+ * order, live.jsonl in completion order.
  *
  * Threads: one owner.
  */
 #ifndef NJ_RUNNER_EXPORT_H
 #define NJ_RUNNER_EXPORT_H
 
-#include <stdbool.h>
-
-#include "base/digest.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "runner/derived_file.h"
 #include "runner/ledger.h"
+#include "runner/line_reader.h"
 
-/* Writes results.jsonl (every item that is done) and errors.jsonl, which does not exist when no
- * item failed. */
-enum nj_status nj_export_results(const struct nj_file_system *fs, int directory_fd,
-                                 const struct nj_ledger *ledger, struct nj_digest *sha256,
+/* What is exported; borrowed, but the reader's buffers change. */
+struct nj_export {
+    struct nj_line_reader *reader;
+    const struct nj_ledger *ledger;
+};
+
+/* Contents of derived files; the context is a nj_export. Lines of every item that is done, and
+ * of failed items only. */
+enum nj_status nj_export_results(void *context, const struct nj_sink *sink,
                                  struct nj_error *err);
-
-/* Whether both are what results.log says; changes nothing. `*sha256` is what results.jsonl has,
- * or should have. */
-enum nj_status nj_export_check(const struct nj_file_system *fs, int directory_fd,
-                               const struct nj_ledger *ledger, struct nj_digest *sha256,
-                               bool *is_sound, struct nj_error *err);
-
-/* Removes a derived file durably; an absent one is fine. */
-enum nj_status nj_export_remove(const struct nj_file_system *fs, int directory_fd,
-                                const char *name, struct nj_error *err);
+enum nj_status nj_export_errors(void *context, const struct nj_sink *sink,
+                                struct nj_error *err);
 
 /* Writes live.jsonl anew: an earlier run may have died inside a line, or before it. */
 enum nj_status nj_export_live(const struct nj_file_system *fs, int directory_fd,

@@ -166,7 +166,6 @@ static void tell_sweep(struct nj_loop *loop, uint32_t n_events, uint64_t began_n
     }
     count_prefill(loop, &event);
     loop->counts.n_sweeps++;
-    loop->counts.n_under_way = event.n_running;
     tell(loop, &event);
 }
 
@@ -218,6 +217,7 @@ static enum nj_status finish_items(struct nj_loop *loop, struct nj_error *err)
             nj_slot_end(slot, loop->supply.generator);
         }
     }
+    loop->counts.n_under_way = nj_generator_count(loop->supply.generator);
     return status;
 }
 

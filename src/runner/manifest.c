@@ -32,6 +32,18 @@ static void write_digest(struct nj_json_writer *writer, const char *key,
     write_string(writer, key, hex);
 }
 
+/* Of a format that the job asks for, else null. */
+static void write_format(const struct nj_manifest *manifest, struct nj_json_writer *writer,
+                         const char *key, enum nj_output_format format,
+                         const struct nj_digest *digest)
+{
+    if ((manifest->spec->output_formats & (unsigned)format) != 0) {
+        write_digest(writer, key, digest);
+    } else {
+        write_string(writer, key, NULL);
+    }
+}
+
 static void write_reproducible(const struct nj_manifest *manifest,
                                struct nj_json_writer *writer)
 {
@@ -64,6 +76,8 @@ static void write_reproducible(const struct nj_manifest *manifest,
     write_unsigned(writer, "items_ok", manifest->ledger->n_ok);
     write_unsigned(writer, "items_failed", manifest->ledger->n_failed);
     write_digest(writer, "results_sha256", &manifest->results);
+    write_format(manifest, writer, "csv_sha256", NJ_OUTPUT_CSV, &manifest->csv);
+    write_format(manifest, writer, "markdown_sha256", NJ_OUTPUT_MARKDOWN, &manifest->markdown);
     nj_json_end_object(writer);
 }
 

@@ -27,8 +27,10 @@ struct nj_manifest {
     const struct nj_history *history;
     const struct nj_run_options *options;
     const char *model_path;
-    const char *cpu_level;    /* that the last run computed with; NULL when it had no work */
-    struct nj_digest results; /* SHA-256 of results.jsonl */
+    const char *cpu_level;     /* that the last run computed with; NULL when it had no work */
+    struct nj_digest results;  /* SHA-256 of results.jsonl */
+    struct nj_digest csv;      /* of results.csv, if the job asks for it */
+    struct nj_digest markdown; /* over the files in items/, if it asks for them */
 };
 
 enum nj_status nj_manifest_write(const struct nj_manifest *manifest,

@@ -75,8 +75,8 @@ enum nj_status nj_pending_file_append(struct nj_pending_file *file, struct nj_by
     return NJ_OK;
 }
 
-enum nj_status nj_pending_file_commit(struct nj_pending_file *file, struct nj_digest *sha256,
-                                      struct nj_error *err)
+enum nj_status nj_pending_file_publish(struct nj_pending_file *file, struct nj_digest *sha256,
+                                       struct nj_error *err)
 {
     const struct nj_file_system *fs = file->fs;
     struct nj_digest digest;
@@ -84,11 +84,10 @@ enum nj_status nj_pending_file_commit(struct nj_pending_file *file, struct nj_di
     if (status == NJ_OK) {
         status = nj_digest_stream_finish(file->digest, &digest, err);
     }
-    /* Bytes on disk before the name points at them; the name on disk before we say so. */
+    /* Bytes on disk before the name points at them. */
     if (status == NJ_OK && (fs->sync(fs->context, file->fd) != 0 ||
                             fs->rename_at(fs->context, file->directory_fd, file->pending_name,
-                                          file->directory_fd, file->name) != 0 ||
-                            fs->sync(fs->context, file->directory_fd) != 0)) {
+                                          file->directory_fd, file->name) != 0)) {
         status = nj_fail(err, NJ_E_STORAGE, "commit %s: %s", file->name, strerror(errno));
     }
     if (status != NJ_OK) {
@@ -100,6 +99,19 @@ enum nj_status nj_pending_file_commit(struct nj_pending_file *file, struct nj_di
         *sha256 = digest;
     }
     return NJ_OK;
+}
+
+/* The name on disk before we say so. */
+enum nj_status nj_pending_file_commit(struct nj_pending_file *file, struct nj_digest *sha256,
+                                      struct nj_error *err)
+{
+    const struct nj_file_system *fs = file->fs;
+    int directory_fd = file->directory_fd;
+    enum nj_status status = nj_pending_file_publish(file, sha256, err);
+    if (status == NJ_OK && fs->sync(fs->context, directory_fd) != 0) {
+        status = nj_fail(err, NJ_E_STORAGE, "commit %s: %s", file->name, strerror(errno));
+    }
+    return status;
 }
 
 void nj_pending_file_abandon(struct nj_pending_file *file)

@@ -19,8 +19,8 @@ enum { NJ_PENDING_BUFFER_BYTES = 64 * 1024 };
 struct nj_pending_file {
     const struct nj_file_system *fs;
     int directory_fd;
-    const char *name; /* constant text, at most 59 bytes */
-    char pending_name[64];
+    const char *name; /* as long as the file is pending; at most 80 bytes */
+    char pending_name[88];
     int fd;
     struct nj_digest_stream *digest; /* of what was appended */
     uint8_t *buffer;
@@ -33,6 +33,11 @@ enum nj_status nj_pending_file_begin(struct nj_pending_file *file,
                                      const char *name, struct nj_error *err);
 enum nj_status nj_pending_file_append(struct nj_pending_file *file, struct nj_bytes bytes,
                                       struct nj_error *err);
+
+/* Sync and rename: whole or not at all, but the name is durable only after a sync of the
+ * directory. For many files that share one. Releases the file as commit does. */
+enum nj_status nj_pending_file_publish(struct nj_pending_file *file, struct nj_digest *sha256,
+                                       struct nj_error *err);
 
 /* Sync, rename, sync of the directory. Releases the file also on failure; the old content, if
  * any, is then untouched. `sha256` (may be NULL) receives the digest of the content. */

@@ -148,14 +148,15 @@ static void fill_report(struct run *run)
     }
 }
 
-static struct nj_derived derived_of(const struct run *run)
+static struct nj_derived derived_of(struct run *run)
 {
-    const struct nj_run_setup *setup = &run->setup;
+    struct nj_run_setup *setup = &run->setup;
     const struct nj_model *model = setup->engine.model;
     return (struct nj_derived){
         .fs = run->environment.fs,
         .directory_fd = setup->folder.directory_fd,
         .log = run->environment.log,
+        .source = &setup->source,
         .manifest = {.spec = setup->spec,
                      .identity = &setup->identity,
                      .ledger = &setup->ledger,
