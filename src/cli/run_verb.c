@@ -37,7 +37,7 @@ static const char usage[] =
     "\n"
     "Exit codes:\n"
     "   0  every item is done\n"
-    "   1  numbers were not finite, or the output could not be written\n"
+    "   1  a limit of the job ended it, or the output could not be written\n"
     "   2  the command line makes no sense\n"
     "   3  the job file or its rows are wrong\n"
     "   6  changed job, model or numerics, or a folder in use\n"

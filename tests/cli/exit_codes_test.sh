@@ -69,7 +69,7 @@ has held.err "continue with: nightjar run long.yaml --threads 1 --out busy"
 cp -r model sick
 shard=$(grep -l embed_tokens sick/*.safetensors)
 header=$(od -An -t u8 -N8 "$shard" | tr -d ' ')
-printf '\300\177' | dd of="$shard" bs=1 seek=$((8 + header + 5 * 192)) conv=notrunc 2>/dev/null
+printf '\300\177' | dd of="$shard" bs=1 seek=$((8 + header + 2 * 192)) conv=notrunc 2>/dev/null
 check "7: an item failed" 7 "$nightjar" run job.yaml --out ill --model sick
 has err "2 of 2 items done, 1 failed"
 has err "failed items are in ill/errors.jsonl"
@@ -82,6 +82,15 @@ has out '"items_failed":1'
     printf -- '---\nnightjar: 1\nname: good\nmodel: sick\nids: [7]\nsampling: {max_tokens: 2, seed: 3}\n'
 } | sed 's/model: model/model: sick/' >two.yaml
 check "7: an item of one of two jobs" 7 "$nightjar" run two.yaml --out ill2
+
+# A limit that the job sets itself ends it, and a higher one goes on.
+check "1: too many items failed" 1 "$nightjar" run two.yaml --out patience \
+    --set stop_on_failures=1 --batch 1
+has err "stop_on_failures"
+has err "job good, 2 of 2"
+check "1 as JSON: too many items failed" 1 "$nightjar" run two.yaml --out patience2 \
+    --set stop_on_failures=1 --batch 1 --json
+has err '"code":"limit","exit_code":1,'
 
 if [ "$(id -u)" -ne 0 ]; then
     mkdir closed && chmod 500 closed
