@@ -28,15 +28,7 @@ struct pair {
     struct nj_file_system fs;
 };
 
-/* Nothing here is about power: waiting for the disk a thousand times would only take long. */
-static int sync_nothing(void *context, int fd)
-{
-    (void)context;
-    (void)fd;
-    return 0;
-}
-
-/* Nor about names, where every byte is tried. */
+/* Where every byte is tried, nothing is said about names. */
 static int rename_nothing(void *context, int from_directory_fd, const char *from,
                           int to_directory_fd, const char *to)
 {
@@ -54,9 +46,7 @@ static void open_pair_at(struct pair *pair, uint32_t n_first)
     small_item_open(&pair->item);
     small_item_make_folder(&pair->item);
     pair->item.sequence.n_tokens = n_first + N_MORE + 2;
-    pair->fs = *nj_file_system_real();
-    pair->fs.sync = sync_nothing;
-    pair->fs.data_sync = sync_nothing;
+    pair->fs = *small_item_files();
     struct nj_snapshot_writer *writer = small_item_writer(&pair->item, &pair->fs, NJ_PACK_AUTO);
     CHECK(small_item_snapshot(&pair->item, writer, n_first).is_durable);
     CHECK(small_item_snapshot(&pair->item, writer, N_MORE).is_durable);

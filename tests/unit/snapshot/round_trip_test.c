@@ -10,7 +10,7 @@ static struct nj_snapshot_loaded load(struct small_item *item)
     enum nj_status status = NJ_OK;
     struct nj_error error = {.text = ""};
     struct nj_snapshot_loaded loaded =
-        small_item_load(item, nj_file_system_real(), &status, &error);
+        small_item_load(item, small_item_files(), &status, &error);
     CHECK_EQ(status, NJ_OK);
     CHECK_TEXT(error.text, "");
     return loaded;
@@ -20,8 +20,7 @@ static size_t n_segments(const struct small_item *item)
 {
     struct nj_segment_listing listing = {.numbers = NULL};
     struct nj_error error;
-    CHECK_EQ(nj_segment_list(nj_file_system_real(), item->directory_fd, &listing, &error),
-             NJ_OK);
+    CHECK_EQ(nj_segment_list(small_item_files(), item->directory_fd, &listing, &error), NJ_OK);
     size_t n = listing.n_numbers;
     nj_segment_listing_deinit(&listing);
     return n;
@@ -31,7 +30,7 @@ static void open_item(struct small_item *item, struct nj_snapshot_writer **write
 {
     small_item_open(item);
     small_item_make_folder(item);
-    *writer = small_item_writer(item, nj_file_system_real(), level);
+    *writer = small_item_writer(item, small_item_files(), level);
 }
 
 static void close_item(struct small_item *item, struct nj_snapshot_writer *writer)
@@ -187,7 +186,7 @@ static void several_items_share_a_small_buffer(void)
                                                  .chain = &items[i].chain};
         small_item_sweep(&items[i], 10 * (uint32_t)(i + 1), NULL);
     }
-    struct nj_snapshot_writer_options options = {.fs = nj_file_system_real(),
+    struct nj_snapshot_writer_options options = {.fs = small_item_files(),
                                                  .dims = &items[0].dims,
                                                  .budget = &budget,
                                                  .clock = nj_clock_system(),
@@ -226,7 +225,7 @@ static void a_writer_that_cannot_be_paid_is_refused(void)
     struct nj_byte_budget budget;
     small_item_open(&item);
     nj_byte_budget_init(&budget, 1 << 20);
-    struct nj_snapshot_writer_options options = {.fs = nj_file_system_real(),
+    struct nj_snapshot_writer_options options = {.fs = small_item_files(),
                                                  .dims = &item.dims,
                                                  .budget = &budget,
                                                  .clock = nj_clock_system(),
