@@ -23,28 +23,12 @@ static void announce_matrix(const struct nj_weights *weights, struct nj_stream *
     announce(weights, stream, matrix->first_record, end_of(matrix));
 }
 
-void nj_announce_embedding(const struct nj_weights *weights, struct nj_stream *stream,
-                           nj_token token)
-{
-    const struct nj_bound_matrix *embedding = &weights->global.embedding;
-    uint32_t record =
-        nj_bound_matrix_record(embedding, (uint32_t)token / embedding->rows_per_tile);
-    announce(weights, stream, record, record + 1);
-}
-
-void nj_announce_trunk(const struct nj_weights *weights, const struct nj_dims *dims,
-                       struct nj_stream *stream, uint32_t layer)
+void nj_announce_trunk(const struct nj_weights *weights, struct nj_stream *stream,
+                       uint32_t layer)
 {
     const struct nj_layer_weights *fields = &weights->layers[layer];
     uint32_t first = fields->first_trunk_record;
-    uint32_t end = first + fields->n_trunk_records - fields->n_late_records;
-    if (dims->mixers[layer] == NJ_MIXER_LATENT) {
-        /* kv_b_proj is used twice: its keys before the attention, its values after. */
-        const struct nj_bound_matrix *kv_up = &fields->latent.kv_up;
-        announce(weights, stream, first, end_of(kv_up));
-        first = kv_up->first_record;
-    }
-    announce(weights, stream, first, end);
+    announce(weights, stream, first, first + fields->n_trunk_records - fields->n_late_records);
 }
 
 static void announce_expert(const struct nj_weights *weights, struct nj_stream *stream,

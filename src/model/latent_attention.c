@@ -208,9 +208,12 @@ static void expand_heads(void *context, uint32_t begin, uint32_t end, uint32_t t
     }
 }
 
-/* Runs a step over all heads, tile by tile of kv_b_proj (tiles never part a head). */
+/* Runs a step over all heads, tile by tile of kv_b_proj (tiles never part a head). Its keys are
+ * used before the attention and its values after: `is_needed_again` keeps the tiles for that.
+ */
 static enum nj_status for_heads(struct attention *attention, nj_range_function *step,
-                                uint64_t work_per_head, struct nj_error *err)
+                                uint64_t work_per_head, bool is_needed_again,
+                                struct nj_error *err)
 {
     const struct nj_bound_matrix *kv_up = &attention->weights->kv_up;
     struct nj_stream *stream = attention->compute->stream;
@@ -220,6 +223,11 @@ static enum nj_status for_heads(struct attention *attention, nj_range_function *
             nj_bound_matrix_pin(kv_up, tile, stream, &attention->kv_up, err);
         if (status != NJ_OK) {
             return status;
+        }
+        if (is_needed_again) {
+            uint32_t record =
+                nj_bound_matrix_record(kv_up, tile); /* never packed: one a tile */
+            nj_stream_want(stream, &record, 1);
         }
         uint32_t n_heads = attention->kv_up.matrix.n_outputs / head_rows;
         nj_compute_spread(attention->compute, n_heads, work_per_head, step, attention);
@@ -391,14 +399,14 @@ enum nj_status nj_latent_attention(const struct nj_compute *compute,
         return status;
     }
     uint64_t absorb_work = (uint64_t)n_rows * dims->n_nope * dims->kv_rank;
-    status = for_heads(&attention, absorb_heads, absorb_work, err);
+    status = for_heads(&attention, absorb_heads, absorb_work, true, err);
     if (status != NJ_OK) {
         return status;
     }
     uint64_t group_work = mean_visible(runs) * HEADS_PER_GROUP * 2 * cached_width(dims);
     nj_compute_spread(compute, n_rows * n_groups(dims), group_work, attend_groups, &attention);
     uint64_t expand_work = (uint64_t)n_rows * dims->n_value * dims->kv_rank;
-    status = for_heads(&attention, expand_heads, expand_work, err);
+    status = for_heads(&attention, expand_heads, expand_work, false, err);
     if (status != NJ_OK) {
         return status;
     }

@@ -2,6 +2,7 @@
 #ifndef NJ_MODEL_MODEL_H
 #define NJ_MODEL_MODEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/byte_budget.h"
@@ -25,6 +26,7 @@ struct nj_model_seams {
     const struct nj_reader_table *readers; /* NULL: the real ones; borrowed likewise */
     uint64_t record_limit_bytes; /* 0: by the sizes of the model. Never changes a bit */
     const char *machine_root;    /* base/machine_memory.h; "" for this machine */
+    bool poisons; /* unused memory is overwritten; always so where NJ_POISON is defined */
 };
 
 enum nj_status nj_model_open_with(const struct nj_model_seams *seams,

@@ -95,6 +95,7 @@ static struct nj_stream_options stream_options(const struct nj_opening *opening,
         .readers = opening->seams->readers,
         .check = nj_scale_check_record,
         .check_context = &model->scale_check,
+        .poisons = opening->seams->poisons,
     };
 }
 
@@ -107,6 +108,18 @@ static enum nj_status measure_stream(struct nj_opening *opening, struct nj_model
         opening->stream_overhead_bytes = needs->overhead_bytes;
     }
     return status;
+}
+
+/* With the tables of as few frames as will do. */
+static enum nj_status measure_least_stream(struct nj_opening *opening, struct nj_model *model,
+                                           struct nj_stream_needs *needs, struct nj_error *err)
+{
+    enum nj_status status = measure_stream(opening, model, needs, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    model->plan.frames_bytes = needs->least_frames_bytes;
+    return measure_stream(opening, model, needs, err);
 }
 
 static uint32_t most_sequences(const struct nj_opening *opening)
@@ -177,7 +190,7 @@ static enum nj_status bind_streamed(struct nj_opening *opening, struct nj_model 
         status = measure_trunk(opening, model, needs, err);
     }
     if (status == NJ_OK) {
-        status = measure_stream(opening, model, &stream, err);
+        status = measure_least_stream(opening, model, &stream, err);
     }
     if (status == NJ_OK) {
         needs->tables_bytes = nj_weights_held_bytes(&model->weights) + stream.overhead_bytes;
@@ -213,25 +226,27 @@ static void mark_resident(struct nj_opening *opening, const struct nj_model *mod
     }
 }
 
-/* The plan counted each part for itself and so a little too much; what it saved goes to the
- * frames. */
+/* The plan counted each part that stays for itself, and so a little too much, and the tables of
+ * few frames; what is saved goes to the frames, and what their tables take comes off them. */
 static enum nj_status settle_frames(struct nj_opening *opening, struct nj_model *model,
-                                    const struct nj_memory_needs *needs, struct nj_error *err)
+                                    struct nj_error *err)
 {
     struct nj_memory_plan *plan = &model->plan;
     struct nj_stream_needs stream;
+    uint64_t overhead_bytes = opening->stream_overhead_bytes;
     mark_resident(opening, model);
     enum nj_status status = measure_stream(opening, model, &stream, err);
     if (status != NJ_OK) {
         return status;
     }
     assert(stream.resident_bytes <= plan->resident_bytes);
-    plan->frames_bytes += plan->resident_bytes - stream.resident_bytes;
-    plan->resident_bytes = stream.resident_bytes;
+    uint64_t left = plan->frames_bytes + plan->resident_bytes - stream.resident_bytes;
+    uint64_t taken =
+        stream.overhead_bytes < overhead_bytes ? 0 : stream.overhead_bytes - overhead_bytes;
     uint64_t useful = useful_frames(&opening->groups) * stream.frame_bytes;
-    plan->frames_bytes = plan->frames_bytes < useful ? plan->frames_bytes : useful;
-    assert(plan->frames_bytes >= stream.least_frames_bytes &&
-           needs->frame_bytes >= stream.frame_bytes);
+    left = left < taken + stream.least_frames_bytes ? stream.least_frames_bytes : left - taken;
+    plan->frames_bytes = left < useful ? left : useful;
+    plan->resident_bytes = stream.resident_bytes;
     return NJ_OK;
 }
 
@@ -251,7 +266,7 @@ static enum nj_status plan_streamed(struct nj_opening *opening, struct nj_model 
         return status;
     }
     return model->plan.is_whole ? bind_whole(opening, model, needs, err)
-                                : settle_frames(opening, model, needs, err);
+                                : settle_frames(opening, model, err);
 }
 
 enum nj_status nj_opening_plan(struct nj_opening *opening, struct nj_model *model,
@@ -380,6 +395,7 @@ enum nj_status nj_opening_load(struct nj_opening *opening, struct nj_model *mode
     struct nj_stream_options options = stream_options(opening, model);
     /* The index of a large model is as large as many frames: it goes before they come. */
     nj_opening_close(opening);
+    model->workspace.poisons = opening->seams->poisons;
     status = nj_stream_open(&options, &model->stream, err);
     model->compute.stream = model->stream;
     return status;

@@ -7,6 +7,7 @@
 #include "model/attention_residual.h"
 #include "model/combine.h"
 #include "model/delta_attention.h"
+#include "model/embedding.h"
 #include "model/experts.h"
 #include "model/feed_forward.h"
 #include "model/latent_attention.h"
@@ -14,7 +15,6 @@
 #include "model/norm.h"
 #include "model/router.h"
 #include "model/rows.h"
-#include "quant/bf16.h"
 
 /* Rows of the sweep that live from its first layer to its last.
  *
@@ -127,58 +127,10 @@ static void announce_next(const struct walk *walk, uint32_t layer)
 {
     const struct nj_model *model = walk->model;
     if (layer < model->dims.n_layers) {
-        nj_announce_trunk(&model->weights, &model->dims, model->stream, layer);
+        nj_announce_trunk(&model->weights, model->stream, layer);
     } else if (walk->n_wanted > 0) {
         nj_announce_head(&model->weights, model->stream);
     }
-}
-
-/* `bytes` may lie at any alignment. */
-static void widen_row(const uint8_t *bytes, uint32_t n, float *row)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
-        row[i] = nj_bf16_widen(bits);
-    }
-}
-
-/* Reads the embedding of one token. */
-static enum nj_status embed_row(const struct nj_model *model, nj_token token, float *row,
-                                struct nj_error *err)
-{
-    const struct nj_bound_matrix *embedding = &model->weights.global.embedding;
-    uint32_t tile = (uint32_t)token / embedding->rows_per_tile;
-    uint32_t n = model->dims.n_hidden;
-    struct nj_tile pinned;
-    enum nj_status status = nj_bound_matrix_pin(embedding, tile, model->stream, &pinned, err);
-    if (status != NJ_OK) {
-        return status;
-    }
-    uint32_t index = (uint32_t)token - pinned.first_output;
-    struct nj_matrix source = nj_matrix_rows(&pinned.matrix, index, 1);
-    if (source.type == NJ_MATRIX_F32) {
-        memcpy(row, source.weights, n * sizeof *row);
-    } else {
-        widen_row(source.weights, n, row);
-    }
-    nj_bound_matrix_unpin(embedding, tile, model->stream);
-    return NJ_OK;
-}
-
-static enum nj_status embed(const struct walk *walk, const struct nj_row *rows,
-                            struct nj_error *err)
-{
-    const struct nj_model *model = walk->model;
-    float *prefix = prefix_of(walk);
-    for (uint32_t i = 0; i < walk->n_rows; i++) {
-        float *row = prefix + (size_t)i * model->dims.n_hidden;
-        enum nj_status status = embed_row(model, rows[i].token, row, err);
-        if (status != NJ_OK) {
-            return nj_prefix(err, status, "embedding of token %d", rows[i].token);
-        }
-    }
-    return NJ_OK;
 }
 
 /* What a sublayer reads: the snapshots and the prefix mixed, or the prefix itself while there
@@ -510,11 +462,10 @@ static enum nj_status run_walk(struct walk *walk, const struct nj_row *rows, flo
                                struct nj_error *err)
 {
     const struct nj_model *model = walk->model;
-    for (uint32_t i = 0; i < walk->n_rows; i++) {
-        nj_announce_embedding(&model->weights, model->stream, rows[i].token);
-    }
+    nj_embedding_announce(&model->weights, model->stream, rows, walk->n_rows);
     announce_next(walk, 0);
-    enum nj_status status = embed(walk, rows, err);
+    enum nj_status status = nj_embedding_look_up(&model->weights, model->stream, rows,
+                                                 walk->n_rows, prefix_of(walk), err);
     if (status != NJ_OK) {
         return status;
     }
@@ -558,6 +509,9 @@ static enum nj_status walk_and_advance(struct walk *walk, const struct nj_row *r
         nj_state_mark_broken(walk->runs.runs[i].state);
     }
     enum nj_status status = run_walk(walk, rows, logits, err);
+    if (status != NJ_OK) {
+        nj_stream_forget(walk->model->stream);
+    }
     for (uint32_t i = 0; i < walk->runs.n_runs && status == NJ_OK; i++) {
         nj_state_advance(walk->runs.runs[i].state, walk->runs.runs[i].n_rows);
     }

@@ -2,8 +2,15 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, POISON = 0xff /* as F32 a NaN, as an index far out */ };
+
+#if defined(NJ_POISON)
+static const bool ALWAYS_POISONS = true;
+#else
+static const bool ALWAYS_POISONS = false;
+#endif
 
 void *nj_workspace_take(struct nj_workspace *workspace, uint64_t count, uint32_t item_bytes)
 {
@@ -17,6 +24,9 @@ void *nj_workspace_take(struct nj_workspace *workspace, uint64_t count, uint32_t
         return NULL;
     }
     assert(workspace->used_bytes <= workspace->capacity_bytes);
+    if (workspace->poisons || ALWAYS_POISONS) {
+        memset(workspace->base + begin, POISON, bytes);
+    }
     return workspace->base + begin;
 }
 

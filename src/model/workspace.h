@@ -8,6 +8,7 @@
 #ifndef NJ_MODEL_WORKSPACE_H
 #define NJ_MODEL_WORKSPACE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Invariant: used_bytes <= peak_bytes, and <= capacity_bytes when there is a region. Without a
@@ -17,6 +18,7 @@ struct nj_workspace {
     uint64_t capacity_bytes;
     uint64_t used_bytes;
     uint64_t peak_bytes;
+    bool poisons; /* for tests: what is taken is full of NaNs, so that reading it shows */
 };
 
 /* Not initialised; aligned to 64. Taking more than was measured is a bug (asserted). */

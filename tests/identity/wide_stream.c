@@ -83,6 +83,11 @@ void nj_stream_want(struct nj_stream *stream, const uint32_t *records, uint32_t 
     (void)n_records;
 }
 
+void nj_stream_forget(struct nj_stream *stream)
+{
+    (void)stream; /* nothing was remembered */
+}
+
 static uint8_t *take_buffer(struct nj_stream *stream, uint64_t length_bytes)
 {
     uint8_t *bytes = stream->spare;

@@ -175,6 +175,11 @@ static void what_is_useful_is_enough_to_hold_everything(void)
     check_holds_what_it_promises(plan.useful_bytes);
 }
 
+static void the_floor_is_enough_for_one_sequence(void)
+{
+    check_holds_what_it_promises(least_plan().floor_bytes);
+}
+
 static void read_fingerprint(const char *directory, char hex[NJ_DIGEST_HEX_BYTES])
 {
     struct nj_model_info info;
@@ -275,6 +280,7 @@ int main(void)
     RUN(options_that_make_no_sense_are_refused);
     RUN(a_folder_that_does_not_exist_is_not_found);
     RUN(a_ceiling_below_the_floor_is_refused_with_both_figures_and_reads_no_weight);
+    RUN(the_floor_is_enough_for_one_sequence);
     RUN(what_is_useful_is_enough_to_hold_everything);
     RUN(describing_and_opening_give_the_same_fingerprint);
     RUN(one_bit_of_a_weight_changes_the_fingerprint);
