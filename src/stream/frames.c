@@ -27,11 +27,14 @@
 enum {
     WINDOW_BYTES = 16 * 1024 * 1024, /* at first: a few reads ahead of any drive */
     LEAST_WINDOW = 2,
-    LOADS_BETWEEN_SHRINKS = 64,
+    LOADS_TO_JUDGE = 32,
     /* Uses are counted over this many walks through everything before they count half. */
     WALKS_BETWEEN_HALVINGS = 8,
     POISON = 0xA5
 };
+
+/* The share of the time that is not worth a wider window. */
+static const double SMALL_LOSS = 0.02;
 
 #if defined(NJ_POISON)
 static const bool ALWAYS_POISONS = true;
@@ -80,8 +83,10 @@ struct frames {
     uint32_t n_ahead;
     uint32_t window;
     uint32_t first_window;
-    bool was_short; /* the drive had time for more than the window allowed */
-    uint32_t n_loads_since_change;
+    bool was_short;   /* the drive had time for more than the window allowed */
+    uint64_t lost_ns; /* waited after that, since the window was last judged */
+    uint64_t judged_at_ns;
+    uint32_t n_loads_judged;
 
     uint64_t n_cache_hits;
     uint64_t n_rereads;
@@ -213,21 +218,28 @@ static void read_ahead(struct frames *frames)
     }
 }
 
-static void shrink_window(struct frames *frames)
+/* Every few loads: wider when the engine lost time because the window had kept the drive from
+ * working ahead, and lost a larger share of it than the share of the groups that the additional
+ * frames could have kept; else a little narrower. */
+static void adjust_window(struct frames *frames)
 {
-    if (++frames->n_loads_since_change < LOADS_BETWEEN_SHRINKS) {
+    if (++frames->n_loads_judged < LOADS_TO_JUDGE) {
         return;
     }
-    frames->n_loads_since_change = 0;
-    frames->window -= frames->window > frames->first_window ? 1 : 0;
-}
-
-static void grow_window(struct frames *frames)
-{
-    uint32_t most = frames->n_frames - 1;
-    uint32_t wider = frames->window + frames->window / 2;
-    frames->window = wider < most ? wider : most;
-    frames->n_loads_since_change = 0;
+    uint64_t now = now_ns(frames);
+    double lost = (double)frames->lost_ns / ((double)(now - frames->judged_at_ns) + 1);
+    uint32_t more = frames->window / 2;
+    double kept = (double)more / frames->table.n_groups;
+    if (lost > SMALL_LOSS && lost > kept) {
+        uint32_t most = frames->n_frames - 1;
+        frames->window = frames->window + more < most ? frames->window + more : most;
+    } else {
+        uint32_t narrower = frames->window - (frames->window + 15) / 16;
+        frames->window = narrower > frames->first_window ? narrower : frames->first_window;
+    }
+    frames->n_loads_judged = 0;
+    frames->lost_ns = 0;
+    frames->judged_at_ns = now;
 }
 
 /* A group has arrived, or never will. */
@@ -235,7 +247,7 @@ static enum nj_status settle(struct frames *frames, struct frame *frame, bool is
                              struct nj_error *err)
 {
     uint32_t number = (uint32_t)(frame - frames->frames);
-    shrink_window(frames);
+    adjust_window(frames);
     enum nj_status status =
         frame->load.has_failed
             ? nj_loader_explain(frames->loader, &frame->load.failure, err)
@@ -280,15 +292,14 @@ static void advance(struct frames *frames)
 static enum nj_status wait_for(struct frames *frames, uint32_t awaited, struct nj_error *err)
 {
     uint64_t began_ns = now_ns(frames);
-    if (frames->was_short) {
-        frames->was_short = false;
-        grow_window(frames);
-        read_ahead(frames);
-    }
+    bool was_short = frames->was_short;
+    frames->was_short = false;
     nj_loader_wait(frames->loader);
+    uint64_t took_ns = now_ns(frames) - began_ns;
+    frames->waited_ns += took_ns;
+    frames->lost_ns += was_short ? took_ns : 0;
     enum nj_status status = take_in(frames, awaited, err);
     read_ahead(frames);
-    frames->waited_ns += now_ns(frames) - began_ns;
     return status;
 }
 

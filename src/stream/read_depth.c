@@ -1,17 +1,19 @@
 #include "stream/read_depth.h"
 
 enum {
-    WINDOW_BYTES = 64 * 1024 * 1024,
+    WINDOW_BYTES = 128 * 1024 * 1024,
     WINDOW_NS = 50 * 1000 * 1000,
     /* Waits that follow each other this closely are one: the drive saw no pause. */
     CLOSE_NS = 1000 * 1000,
-    /* 2 GiB at least: a trial costs one window, so it may be wrong by a quarter and cost less
+    /* 4 GiB at least: a trial costs one window, so it may be wrong by a quarter and cost less
      * than a hundredth. */
     WINDOWS_BETWEEN_TRIES = 32
 };
 
-static const double FASTER = 1.05;  /* worth twice the reads in flight */
-static const double AS_FAST = 0.97; /* half of them are enough */
+/* Rates of drives vary by more than that between windows: of two wrong answers, more reads in
+ * flight is the harmless one. */
+static const double WORTH_MORE = 1.02;
+static const double WORTH_LESS = 1.10;
 
 void nj_read_depth_init(struct nj_read_depth *depth)
 {
@@ -81,7 +83,7 @@ static void judge(struct nj_read_depth *depth, double rate)
         judge_settled(depth, rate);
         break;
     case NJ_READ_DEPTH_TRYING_MORE:
-        if (rate > depth->settled_rate * FASTER) {
+        if (rate > depth->settled_rate * WORTH_MORE) {
             depth->settled_rate = rate;
             try_more(depth);
         } else {
@@ -89,7 +91,7 @@ static void judge(struct nj_read_depth *depth, double rate)
         }
         break;
     case NJ_READ_DEPTH_TRYING_LESS:
-        if (rate >= depth->settled_rate * AS_FAST) {
+        if (rate > depth->settled_rate * WORTH_LESS) {
             depth->settled_rate = rate;
             try_less(depth);
         } else {

@@ -1,12 +1,13 @@
 /* How many reads to keep in flight on one drive, found by trying.
  *
- * Too few leave the drive idle between them; too many only make the urgent one wait behind the
- * others. Two things say which: the rate while the engine waits for the drive, compared between
- * depths, and reads that ran out while the engine computed and then waited.
+ * Too few leave the drive idle between them; too many only make an urgent one wait behind
+ * others that are needed as well. So when in doubt it is deeper. Two things say which: the rate
+ * while the engine waits for the drive, compared between depths, and reads that ran out while
+ * the engine computed and then waited.
  *
  *     SETTLED      --(enough measured)--> TRYING_MORE or TRYING_LESS, in turn
  *     TRYING_MORE  --(faster)--> TRYING_MORE, twice as deep; --(not)--> SETTLED, as before
- *     TRYING_LESS  --(as fast)--> TRYING_LESS, half as deep;  --(not)--> SETTLED, as before
+ *     TRYING_LESS  --(faster)--> TRYING_LESS, half as deep;   --(not)--> SETTLED, as before
  *
  * Pure: time comes in as an argument. Threads: one at a time.
  */
@@ -17,8 +18,8 @@
 #include <stdint.h>
 
 enum {
-    NJ_READ_DEPTH_START = 4,
-    NJ_READ_DEPTH_LEAST = 2,
+    NJ_READ_DEPTH_START = 8,
+    NJ_READ_DEPTH_LEAST = 4,
     NJ_READ_DEPTH_MOST_TRIED = 64, /* by rate; reads that ran out may take it further */
     NJ_READ_DEPTH_MOST = 256
 };

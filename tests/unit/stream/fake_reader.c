@@ -147,6 +147,20 @@ const struct nj_clock *fake_clock(void)
     return &clock;
 }
 
+static uint64_t next_millisecond(void *context)
+{
+    static uint64_t now_ns;
+    (void)context;
+    now_ns += 1000000;
+    return now_ns;
+}
+
+const struct nj_clock *fake_clock_that_runs(void)
+{
+    static const struct nj_clock clock = {.monotonic_ns = next_millisecond};
+    return &clock;
+}
+
 void fake_files_make(struct nj_stream_file files[FAKE_FILES], uint64_t length_bytes)
 {
     static char paths[FAKE_FILES][PATH_MAX];

@@ -42,10 +42,12 @@ void fake_reader_init(struct fake_reader *fake);
 /* The byte that the rule has at a place. */
 uint8_t fake_byte(uint32_t file, uint64_t offset);
 
-/* A file system whose files are where `fake_files` says, on a drive each if so wanted, and a
- * clock that stands still. */
+/* The real file system, with a drive for each file if so wanted. */
 const struct nj_file_system *fake_file_system(bool has_two_drives);
+
+/* A clock that stands still, and one that is a millisecond further each time it is asked. */
 const struct nj_clock *fake_clock(void);
+const struct nj_clock *fake_clock_that_runs(void);
 
 /* Makes FAKE_FILES files of that length in the test's folder and describes them in `files`. */
 void fake_files_make(struct nj_stream_file files[FAKE_FILES], uint64_t length_bytes);
