@@ -11,21 +11,32 @@
 
 static const char usage[] =
     "nightjar bench kernels [--cpu-level LEVEL] [--quick] [--json]\n"
+    "nightjar bench model [DIR] [--threads N] [--cpu-level LEVEL] [--quick] [--json]\n"
     "\n"
-    "Measures the matrix products on one thread, as shares of what this machine can do: its\n"
-    "rate of multiply-adds, its read stream, and a product with the rules about order lifted.\n"
-    "Takes some ten seconds and 300 MB. Other work on the machine spoils rates, shares less.\n"
+    "kernels measures the matrix products on one thread, as shares of what this machine can\n"
+    "do: its rate of multiply-adds, its read stream, and a product with the rules about order\n"
+    "lifted. Takes some ten seconds and 300 MB.\n"
+    "\n"
+    "model measures reading a prompt of 512 tokens and steps of 1, 8 and 32 sequences, and\n"
+    "which operations the time goes to; default examples/fledgling. `nightjar synth` makes\n"
+    "models of any size to measure with.\n"
+    "\n"
+    "Other work on the machine spoils rates, shares less.\n"
     "\n"
     "  --cpu-level LEVEL  auto (the best, the default), scalar, avx2 or avx512\n"
-    "  --quick            three short rounds instead of nine\n"
+    "  --threads N        compute threads, 1 to 1024; default one per CPU\n"
+    "  --quick            fewer and shorter rounds\n"
     "  --json             one JSON document instead of a table\n";
 
-static int bench_kernels(const struct nj_bench_options *options)
+typedef enum nj_status bench_function(const struct nj_bench_options *options, char **text,
+                                      size_t *length_bytes, struct nj_error *err);
+
+static int run_bench(bench_function *bench, const struct nj_bench_options *options)
 {
     struct nj_error err = {0};
     struct nj_text text = {0};
     char *owned = NULL;
-    enum nj_status status = nj_bench_kernels(options, &owned, &text.length_bytes, &err);
+    enum nj_status status = bench(options, &owned, &text.length_bytes, &err);
     if (status != NJ_OK) {
         nj_clean_complain(err.text);
         return nj_exit_code_of(status);
@@ -36,6 +47,24 @@ static int bench_kernels(const struct nj_bench_options *options)
     return NJ_EXIT_OK;
 }
 
+/* `words` are what is not a flag: what to measure, and perhaps on what. */
+static int measure(int n_words, char **words, struct nj_bench_options *options)
+{
+    if (n_words == 1 && strcmp(words[0], "kernels") == 0) {
+        if (options->n_threads != 0) {
+            nj_clean_complain("bench kernels measures one thread: --threads is of bench model");
+            return NJ_EXIT_USAGE;
+        }
+        return run_bench(nj_bench_kernels, options);
+    }
+    if ((n_words == 1 || n_words == 2) && strcmp(words[0], "model") == 0) {
+        options->model = n_words == 2 ? words[1] : "examples/fledgling";
+        return run_bench(nj_bench_model, options);
+    }
+    nj_clean_complain("bench wants to be told what to measure: kernels, or model and a folder");
+    return NJ_EXIT_USAGE;
+}
+
 int nj_cli_bench(int argc, char **argv)
 {
     bool help = false;
@@ -43,6 +72,7 @@ int nj_cli_bench(int argc, char **argv)
     struct nj_error err = {0};
     struct nj_bench_options options = {0};
     const struct nj_flag flags[] = {{"--cpu-level", &options.cpu_level, NJ_FLAG_TEXT, 0},
+                                    {"--threads", &options.n_threads, NJ_FLAG_COUNT, 1024},
                                     {"--quick", &options.is_quick, NJ_FLAG_SWITCH, 0},
                                     {"--json", &options.wants_json, NJ_FLAG_SWITCH, 0},
                                     {"--help", &help, NJ_FLAG_SWITCH, 0},
@@ -57,9 +87,5 @@ int nj_cli_bench(int argc, char **argv)
         (void)fputs(usage, stdout);
         return NJ_EXIT_OK;
     }
-    if (n_words != 1 || strcmp(argv[0], "kernels") != 0) {
-        nj_clean_complain("bench wants one word, what to measure: kernels");
-        return NJ_EXIT_USAGE;
-    }
-    return bench_kernels(&options);
+    return measure(n_words, argv, &options);
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/profile.h"
+
 void nj_residual_mix_prepare(struct nj_residual_mix_weights *weights, uint32_t n_hidden)
 {
     for (uint32_t i = 0; i < n_hidden; i++) {
@@ -78,4 +80,5 @@ void nj_residual_mix(const struct nj_compute *compute,
     mix.out = out;
     uint64_t work_per_row = 3 * (uint64_t)sources->n_sources * n_hidden;
     nj_compute_spread(compute, n_rows, work_per_row, mix_range, &mix);
+    nj_profile_lap(compute, NJ_OPERATION_RESIDUAL_MIX);
 }

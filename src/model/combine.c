@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "model/profile.h"
+
 struct combination {
     const struct nj_kernels *kernels;
     const struct nj_dims *dims;
@@ -37,4 +39,5 @@ void nj_combine(const struct nj_compute *compute, const struct nj_dims *dims,
     work.y = y;
     uint64_t work_per_row = (uint64_t)dims->n_chosen * dims->n_latent;
     nj_compute_spread(compute, n_rows, work_per_row, combine_range, &work);
+    nj_profile_lap(compute, NJ_OPERATION_COMBINATION);
 }

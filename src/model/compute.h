@@ -18,15 +18,18 @@
 #include "model/bound_matrix.h"
 #include "stream/stream.h"
 
+struct nj_profile; /* model/profile.h */
+
 /* All borrowed from the model. */
 struct nj_compute {
     const struct nj_kernels *kernels;
     struct nj_pool *pool;
     struct nj_stream *stream;
-    uint8_t *thread_memory;    /* per thread: kernel scratch, then block scratch */
-    uint64_t kernel_bytes;     /* scratch of nj_kernels.multiply, a multiple of 64 */
-    uint64_t block_bytes;      /* scratch of the model's blocks, a multiple of 64 */
-    uint64_t least_range_work; /* a range with less work than this is not worth a thread */
+    uint8_t *thread_memory;     /* per thread: kernel scratch, then block scratch */
+    uint64_t kernel_bytes;      /* scratch of nj_kernels.multiply, a multiple of 64 */
+    uint64_t block_bytes;       /* scratch of the model's blocks, a multiple of 64 */
+    uint64_t least_range_work;  /* a range with less work than this is not worth a thread */
+    struct nj_profile *profile; /* NULL: time is not measured */
 };
 
 typedef void nj_range_function(void *context, uint32_t begin, uint32_t end,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/elementary.h"
+#include "model/profile.h"
 
 /* Added to the sum of squares under the root when q and k are normalised. */
 static const float l2_norm_eps = 1e-6F;
@@ -226,13 +227,18 @@ enum nj_status nj_delta_attention(const struct nj_compute *compute,
     if (status != NJ_OK) {
         return status;
     }
+    nj_profile_lap(compute, NJ_OPERATION_DELTA_PRODUCTS);
     struct stepping stepping = {compute, weights, dims, runs, &buffers, layer};
     uint64_t rows_per_run = n_rows / runs->n_runs + 1;
     uint64_t conv_work = rows_per_run * n_channels(dims) * 3 * (dims->n_taps + 16);
     nj_compute_spread(compute, runs->n_runs, conv_work, convolve_runs, &stepping);
+    nj_profile_lap(compute, NJ_OPERATION_CONVOLUTION);
     uint64_t step_work = rows_per_run * dims->n_delta * dims->n_delta * 4;
     nj_compute_spread(compute, runs->n_runs * dims->n_delta_heads, step_work, step_heads,
                       &stepping);
-    return nj_compute_linear(compute, &weights->output, buffers.heads, n_channels(dims), n_rows,
-                             out, dims->n_hidden, err);
+    nj_profile_lap(compute, NJ_OPERATION_DELTA_STEP);
+    status = nj_compute_linear(compute, &weights->output, buffers.heads, n_channels(dims),
+                               n_rows, out, dims->n_hidden, err);
+    nj_profile_lap(compute, NJ_OPERATION_DELTA_PRODUCTS);
+    return status;
 }

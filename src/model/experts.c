@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/feed_forward.h"
+#include "model/profile.h"
 
 /* About a millisecond of multiply-adds, against which handing work out thrice is nothing. */
 static const uint64_t work_per_thread = 1 << 23;
@@ -183,6 +184,7 @@ static void run_wave(const struct wave *wave, const float *z, float *outputs)
             product_of(wave, i, &wave->up[i], buffers->inputs, buffers->up + first);
     }
     nj_compute_products(wave->compute, products, n_products);
+    nj_profile_lap(wave->compute, NJ_OPERATION_EXPERT_PRODUCTS);
     nj_stream_want(wave->compute->stream, NULL, 0);
     nj_activate_rows(wave->compute, dims, buffers->gate, buffers->up, wave->n_pairs,
                      dims->n_expert);
@@ -191,6 +193,7 @@ static void run_wave(const struct wave *wave, const float *z, float *outputs)
         products[i] = product_of(wave, i, &wave->down[i], buffers->gate, outputs + first);
     }
     nj_compute_products(wave->compute, products, wave->n_experts);
+    nj_profile_lap(wave->compute, NJ_OPERATION_EXPERT_PRODUCTS);
 }
 
 enum nj_status nj_experts_run(const struct nj_compute *compute,

@@ -1,5 +1,7 @@
 #include "model/feed_forward.h"
 
+#include "model/profile.h"
+
 struct activation {
     const struct nj_kernels *kernels;
     const struct nj_dims *dims;
@@ -32,6 +34,7 @@ void nj_activate_rows(const struct nj_compute *compute, const struct nj_dims *di
         .kernels = compute->kernels, .dims = dims, .up = up, .n_values = n_values};
     work.gate = gate;
     nj_compute_spread(compute, n_rows, 32 * (uint64_t)n_values, activate_range, &work);
+    nj_profile_lap(compute, NJ_OPERATION_ACTIVATION);
 }
 
 struct buffers {
@@ -67,7 +70,10 @@ enum nj_status nj_feed_forward(const struct nj_compute *compute,
     if (status != NJ_OK) {
         return status;
     }
+    nj_profile_lap(compute, NJ_OPERATION_FORWARD_PRODUCTS);
     nj_activate_rows(compute, dims, buffers.gate, buffers.up, n_rows, width);
-    return nj_compute_linear(compute, &weights->down, buffers.gate, width, n_rows, out,
-                             dims->n_hidden, err);
+    status = nj_compute_linear(compute, &weights->down, buffers.gate, width, n_rows, out,
+                               dims->n_hidden, err);
+    nj_profile_lap(compute, NJ_OPERATION_FORWARD_PRODUCTS);
+    return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/norm.h"
+#include "model/profile.h"
 
 /* Heads that share one pass over a sequence's pages. */
 enum { HEADS_PER_GROUP = 16 };
@@ -93,6 +94,7 @@ static enum nj_status project_q(const struct attention *attention, const float *
     if (status != NJ_OK) {
         return status;
     }
+    nj_profile_lap(compute, NJ_OPERATION_LATENT_PRODUCTS);
     nj_norm_rows(compute, buffers->q_low, dims->q_rank, n_rows, dims->q_rank, weights->q_norm,
                  dims->latent_norm_eps, buffers->q_low_normed, dims->q_rank);
     return nj_compute_linear(compute, &weights->q_up, buffers->q_low_normed, dims->q_rank,
@@ -135,9 +137,11 @@ static enum nj_status remember(struct attention *attention, const float *x,
     if (status != NJ_OK) {
         return status;
     }
+    nj_profile_lap(attention->compute, NJ_OPERATION_LATENT_PRODUCTS);
     uint64_t work = (uint64_t)cached_width(dims) * 4;
     nj_compute_spread(attention->compute, attention->runs->n_runs, work, remember_runs,
                       attention);
+    nj_profile_lap(attention->compute, NJ_OPERATION_NORM);
     return NJ_OK;
 }
 
@@ -233,6 +237,7 @@ static enum nj_status for_heads(struct attention *attention, nj_range_function *
         nj_compute_spread(attention->compute, n_heads, work_per_head, step, attention);
         nj_bound_matrix_unpin(kv_up, tile, stream);
     }
+    nj_profile_lap(attention->compute, NJ_OPERATION_ABSORPTION);
     return NJ_OK;
 }
 
@@ -369,6 +374,7 @@ static enum nj_status gate_and_project(const struct attention *attention, const 
         if (status != NJ_OK) {
             return status;
         }
+        nj_profile_lap(compute, NJ_OPERATION_LATENT_PRODUCTS);
         nj_gate_rows(compute, buffers->gate, attention->n_rows, width, buffers->values);
     }
     return nj_compute_linear(compute, &weights->output, buffers->values, width,
@@ -405,10 +411,13 @@ enum nj_status nj_latent_attention(const struct nj_compute *compute,
     }
     uint64_t group_work = mean_visible(runs) * HEADS_PER_GROUP * 2 * cached_width(dims);
     nj_compute_spread(compute, n_rows * n_groups(dims), group_work, attend_groups, &attention);
+    nj_profile_lap(compute, NJ_OPERATION_ATTENTION);
     uint64_t expand_work = (uint64_t)n_rows * dims->n_value * dims->kv_rank;
     status = for_heads(&attention, expand_heads, expand_work, false, err);
     if (status != NJ_OK) {
         return status;
     }
-    return gate_and_project(&attention, x, out, err);
+    status = gate_and_project(&attention, x, out, err);
+    nj_profile_lap(compute, NJ_OPERATION_LATENT_PRODUCTS);
+    return status;
 }

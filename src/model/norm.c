@@ -1,5 +1,7 @@
 #include "model/norm.h"
 
+#include "model/profile.h"
+
 struct row_work {
     const struct nj_kernels *kernels;
     const float *x;
@@ -34,6 +36,7 @@ void nj_norm_rows(const struct nj_compute *compute, const float *x, size_t x_str
                             .eps = eps};
     work.y = y;
     nj_compute_spread(compute, n_rows, 2 * (uint64_t)n_values, norm_range, &work);
+    nj_profile_lap(compute, NJ_OPERATION_NORM);
 }
 
 static void add_range(void *context, uint32_t begin, uint32_t end, uint32_t thread_index)
@@ -56,6 +59,7 @@ void nj_add_rows(const struct nj_compute *compute, const float *x, uint32_t n_ro
                             .n_values = n_values};
     work.y = y;
     nj_compute_spread(compute, n_rows, n_values, add_range, &work);
+    nj_profile_lap(compute, NJ_OPERATION_ADDITION);
 }
 
 static void gate_range(void *context, uint32_t begin, uint32_t end, uint32_t thread_index)
@@ -78,4 +82,5 @@ void nj_gate_rows(const struct nj_compute *compute, const float *gate, uint32_t 
                             .n_values = n_values};
     work.y = y;
     nj_compute_spread(compute, n_rows, 16 * (uint64_t)n_values, gate_range, &work);
+    nj_profile_lap(compute, NJ_OPERATION_GATE);
 }

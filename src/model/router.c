@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/elementary.h"
+#include "model/profile.h"
 
 /* Keeps the sum of chosen scores off zero when they are divided by it. */
 static const float least_total = 1e-20F;
@@ -188,9 +189,11 @@ enum nj_status nj_router_choose(const struct nj_compute *compute,
     if (status != NJ_OK) {
         return status;
     }
+    nj_profile_lap(compute, NJ_OPERATION_ROUTER_PRODUCT);
     struct choice choice = {dims, weights, routing};
     nj_compute_spread(compute, n_rows, 32 * (uint64_t)dims->n_experts, choose_range, &choice);
     group_pairs(dims, n_rows, routing);
     list_active(dims, weights->file_order, routing);
+    nj_profile_lap(compute, NJ_OPERATION_ROUTING);
     return NJ_OK;
 }

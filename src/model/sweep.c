@@ -13,6 +13,7 @@
 #include "model/latent_attention.h"
 #include "model/model_parts.h"
 #include "model/norm.h"
+#include "model/profile.h"
 #include "model/router.h"
 #include "model/rows.h"
 
@@ -218,8 +219,11 @@ static enum nj_status enter_latent(const struct walk *walk,
         return NJ_OK;
     }
     *z = latent;
-    return nj_compute_linear(&walk->model->compute, &weights->latent_down, walk->buffers.normed,
-                             dims->n_hidden, walk->n_rows, latent, dims->n_latent, err);
+    enum nj_status status =
+        nj_compute_linear(&walk->model->compute, &weights->latent_down, walk->buffers.normed,
+                          dims->n_hidden, walk->n_rows, latent, dims->n_latent, err);
+    nj_profile_lap(&walk->model->compute, NJ_OPERATION_DOWN_UP_PRODUCTS);
+    return status;
 }
 
 /* The sum of the experts, normed as a whole and brought back to full width. */
@@ -240,8 +244,11 @@ static enum nj_status leave_latent(const struct walk *walk,
                      weights->latent_norm, dims->rms_norm_eps, buffers->normed, dims->n_latent);
         combined = buffers->normed;
     }
-    return nj_compute_linear(compute, &weights->latent_up, combined, dims->n_latent,
-                             walk->n_rows, walk->buffers.output, dims->n_hidden, err);
+    enum nj_status status =
+        nj_compute_linear(compute, &weights->latent_up, combined, dims->n_latent, walk->n_rows,
+                          walk->buffers.output, dims->n_hidden, err);
+    nj_profile_lap(compute, NJ_OPERATION_DOWN_UP_PRODUCTS);
+    return status;
 }
 
 /* Chooses experts, announces them and what follows, and brings the rows to where experts work.
@@ -389,6 +396,7 @@ static enum nj_status run_layers(struct walk *walk, struct nj_error *err)
             return nj_prefix(err, status, "layer %u", layer);
         }
         note_bad_rows(walk, layer);
+        nj_profile_lap(&walk->model->compute, NJ_OPERATION_ADDITION);
         if (hooks->on_layer_final != NULL) {
             hooks->on_layer_final(hooks->context, layer);
         }
@@ -446,6 +454,7 @@ static enum nj_status run_head(const struct walk *walk, const struct nj_row *row
         return nj_prefix(err, status, "output head");
     }
     note_bad_logits(walk, rows, logits);
+    nj_profile_lap(&model->compute, NJ_OPERATION_HEAD_PRODUCT);
     return NJ_OK;
 }
 
@@ -469,6 +478,7 @@ static enum nj_status run_walk(struct walk *walk, const struct nj_row *rows, flo
     if (status != NJ_OK) {
         return status;
     }
+    nj_profile_lap(&walk->model->compute, NJ_OPERATION_EMBEDDING);
     status = run_layers(walk, err);
     if (status != NJ_OK || walk->n_wanted == 0) {
         return status;
@@ -531,6 +541,7 @@ enum nj_status nj_sweep_run(struct nj_model *model, const struct nj_row *rows, u
                         .hooks = hooks == NULL ? &no_hooks : hooks,
                         .n_rows = n_rows,
                         .n_wanted = count_wanted(rows, n_rows)};
+    nj_profile_lap(&model->compute, NJ_OPERATION_OUTSIDE);
     nj_workspace_release(&model->workspace, 0);
     walk.buffers = lay_out(&model->workspace, &model->dims, n_rows);
     walk.runs.runs = walk.buffers.runs;

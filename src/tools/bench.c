@@ -6,18 +6,49 @@
 #include "base/json.h"
 #include "tools/bench_kernels.h"
 #include "tools/bench_machine.h"
+#include "tools/bench_model.h"
+#include "tools/bench_model_report.h"
 #include "tools/bench_report.h"
 
-static enum nj_status as_text(const struct nj_bench_report *report, char **text,
-                              size_t *length_bytes, struct nj_error *err)
+/* What is reported, in either form. */
+struct subject {
+    const struct nj_bench_report *kernels; /* or */
+    const struct nj_bench_model_report *model;
+    const char *path; /* of the model */
+};
+
+static void print(const struct subject *subject, FILE *out)
 {
     char processor[NJ_BENCH_NAME_BYTES];
     nj_bench_processor(processor);
+    if (subject->model != NULL) {
+        nj_bench_model_print(out, subject->model, subject->path, processor);
+    } else {
+        nj_bench_report_print(out, subject->kernels, processor,
+                              nj_bench_record_of(processor, subject->kernels->level));
+    }
+}
+
+static void write(const struct subject *subject, struct nj_json_writer *writer)
+{
+    char processor[NJ_BENCH_NAME_BYTES];
+    nj_bench_processor(processor);
+    if (subject->model != NULL) {
+        nj_bench_model_write(writer, subject->model, subject->path, processor);
+    } else {
+        nj_bench_report_write(writer, subject->kernels, processor,
+                              nj_bench_record_of(processor, subject->kernels->level));
+    }
+}
+
+static enum nj_status as_text(const struct subject *subject, char **text, size_t *length_bytes,
+                              struct nj_error *err)
+{
     FILE *out = open_memstream(text, length_bytes);
     if (out == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "bench: no memory for the report");
     }
-    nj_bench_report_print(out, report, processor, nj_bench_record_of(processor, report->level));
+    print(subject, out);
     if (fclose(out) != 0) {
         free(*text);
         *text = NULL;
@@ -27,16 +58,13 @@ static enum nj_status as_text(const struct nj_bench_report *report, char **text,
 }
 
 /* The writer's memory goes to the caller. */
-static enum nj_status as_json(const struct nj_bench_report *report, char **text,
-                              size_t *length_bytes, struct nj_error *err)
+static enum nj_status as_json(const struct subject *subject, char **text, size_t *length_bytes,
+                              struct nj_error *err)
 {
-    char processor[NJ_BENCH_NAME_BYTES];
     struct nj_json_writer writer;
     struct nj_text written;
-    nj_bench_processor(processor);
     nj_json_writer_init(&writer);
-    nj_bench_report_write(&writer, report, processor,
-                          nj_bench_record_of(processor, report->level));
+    write(subject, &writer);
     enum nj_status status = nj_json_finish(&writer, &written, err);
     if (status != NJ_OK) {
         nj_json_writer_deinit(&writer);
@@ -61,6 +89,22 @@ enum nj_status nj_bench_kernels(const struct nj_bench_options *options, char **t
     if (status != NJ_OK) {
         return status;
     }
-    return options->wants_json ? as_json(&report, text, length_bytes, err)
-                               : as_text(&report, text, length_bytes, err);
+    struct subject subject = {.kernels = &report};
+    return options->wants_json ? as_json(&subject, text, length_bytes, err)
+                               : as_text(&subject, text, length_bytes, err);
+}
+
+enum nj_status nj_bench_model(const struct nj_bench_options *options, char **text,
+                              size_t *length_bytes, struct nj_error *err)
+{
+    struct nj_bench_model_plan plan = nj_bench_model_plan_for(options->is_quick);
+    struct nj_bench_model_report report;
+    enum nj_status status = nj_bench_model_measure(options->model, options->cpu_level,
+                                                   options->n_threads, &plan, &report, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    struct subject subject = {.model = &report, .path = options->model};
+    return options->wants_json ? as_json(&subject, text, length_bytes, err)
+                               : as_text(&subject, text, length_bytes, err);
 }

@@ -272,39 +272,44 @@ static void sample_round(struct bench *bench, uint32_t round)
 
 /* --- figures ----------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static struct nj_bench_figure figure_of(const double *samples, uint32_t n)
-{
-    double sorted[NJ_BENCH_MOST_ROUNDS];
-    memcpy(sorted, samples, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_numbers);
-    return (struct nj_bench_figure){sorted[n / 2], sorted[n - 1]};
-}
-
 static struct nj_bench_rate rate_of(const struct samples *samples, uint32_t n)
 {
-    return (struct nj_bench_rate){figure_of(samples->rate, n), figure_of(samples->share, n)};
+    return (struct nj_bench_rate){.gflops = nj_bench_figure_of(samples->rate, n),
+                                  .peak_share = nj_bench_figure_of(samples->share, n)};
+}
+
+/* GFLOP/s that the stream feeds: each byte of weights serves every row. */
+static double stream_bound(const struct bench *bench, enum nj_matrix_type type, uint32_t n_rows,
+                           double stream_gb_s)
+{
+    return stream_gb_s / bytes_an_operation(bench, type) * n_rows;
+}
+
+static double roof_share(const struct bench *bench, enum nj_matrix_type type, int width,
+                         const struct nj_bench_report *report)
+{
+    const struct nj_bench_rate *rate = &report->products[type][width];
+    double bound =
+        stream_bound(bench, type, nj_bench_widths[width], report->stream_gb_s.median);
+    double of_stream = rate->gflops.median / bound;
+    return of_stream > rate->peak_share.median ? of_stream : rate->peak_share.median;
 }
 
 static void fill_report(const struct bench *bench, struct nj_bench_report *report)
 {
     uint32_t n = bench->plan.n_rounds;
     *report = (struct nj_bench_report){.level = bench->kernels->level, .plan = bench->plan};
-    report->peak_gflops = figure_of(bench->peak.rate, n);
-    report->stream_gb_s = figure_of(bench->stream.rate, n);
+    report->peak_gflops = nj_bench_figure_of(bench->peak.rate, n);
+    report->stream_gb_s = nj_bench_figure_of(bench->stream.rate, n);
     report->freed = rate_of(&bench->freed, n);
     for (int type = 0; type < NJ_BENCH_TYPES; type++) {
         for (int width = 0; width < NJ_BENCH_WIDTHS; width++) {
             report->products[type][width] = rate_of(&bench->products[type][width], n);
+            report->products[type][width].roof_share =
+                roof_share(bench, (enum nj_matrix_type)type, width, report);
         }
-        report->one_row_gb_s[type] = figure_of(bench->one_row[type].rate, n);
-        report->one_row_stream_share[type] = figure_of(bench->one_row[type].share, n);
+        report->one_row_gb_s[type] = nj_bench_figure_of(bench->one_row[type].rate, n);
+        report->one_row_stream_share[type] = nj_bench_figure_of(bench->one_row[type].share, n);
         if (report->freed.gflops.best > 0.0) {
             const struct nj_bench_rate *wide = &report->products[type][NJ_BENCH_WIDTHS - 1];
             report->contract_price[type].median =

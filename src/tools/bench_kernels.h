@@ -15,8 +15,9 @@
 
 #include "base/status.h"
 #include "kernels/kernels.h"
+#include "tools/bench_figure.h"
 
-enum { NJ_BENCH_TYPES = 3, NJ_BENCH_WIDTHS = 7, NJ_BENCH_MOST_ROUNDS = 9 };
+enum { NJ_BENCH_TYPES = 3, NJ_BENCH_WIDTHS = 7 };
 
 /* The row counts that are measured, rising; contract prices are those of the last. */
 extern const uint32_t nj_bench_widths[NJ_BENCH_WIDTHS];
@@ -29,16 +30,13 @@ struct nj_bench_plan {
     uint32_t n_inputs;   /* a multiple of 32 */
 };
 
-/* Of all rounds. */
-struct nj_bench_figure {
-    double median;
-    double best;
-};
-
 /* A product, at one width. */
 struct nj_bench_rate {
     struct nj_bench_figure gflops;
     struct nj_bench_figure peak_share; /* of the peak sampled right before and after */
+    /* Of what peak and read stream together allow: with few rows memory is the limit, since
+     * each weight must be read for them. */
+    double roof_share;
 };
 
 struct nj_bench_report {

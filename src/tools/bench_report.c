@@ -37,19 +37,22 @@ static void print_limits(FILE *out, const struct nj_bench_report *report,
 
 static void print_products(FILE *out, const struct nj_bench_report *report)
 {
-    (void)fprintf(
-        out, "\nGFLOP/s, share of the peak sampled right before and after, best GFLOP/s\n");
+    (void)fprintf(out,
+                  "\nGFLOP/s; share of the peak sampled right before and after; share of the "
+                  "roof, which\nis the peak or what the read stream feeds, if that is less; "
+                  "best GFLOP/s\n");
     (void)fprintf(out, "rows");
     for (int type = 0; type < NJ_BENCH_TYPES; type++) {
-        (void)fprintf(out, "   %-22s", type_names[type]);
+        (void)fprintf(out, "   %-29s", type_names[type]);
     }
     (void)fputc('\n', out);
     for (int width = 0; width < NJ_BENCH_WIDTHS; width++) {
         (void)fprintf(out, "%4u", nj_bench_widths[width]);
         for (int type = 0; type < NJ_BENCH_TYPES; type++) {
             const struct nj_bench_rate *rate = &report->products[type][width];
-            (void)fprintf(out, "   %7.1f  %4.0f %%  %6.1f ", rate->gflops.median,
-                          100.0 * rate->peak_share.median, rate->gflops.best);
+            (void)fprintf(out, "   %7.1f  %4.0f %% %4.0f %%  %6.1f ", rate->gflops.median,
+                          100.0 * rate->peak_share.median, 100.0 * rate->roof_share,
+                          rate->gflops.best);
         }
         (void)fputc('\n', out);
     }
@@ -119,6 +122,12 @@ static void write_rate(struct nj_json_writer *writer, const struct nj_bench_rate
     write_figure(writer, "peak_share", rate->peak_share);
 }
 
+static void write_roof_share(struct nj_json_writer *writer, double share)
+{
+    nj_json_key(writer, "roof_share");
+    nj_json_write_number(writer, share);
+}
+
 static void write_type(struct nj_json_writer *writer, const struct nj_bench_report *report,
                        int type)
 {
@@ -130,6 +139,7 @@ static void write_type(struct nj_json_writer *writer, const struct nj_bench_repo
         nj_json_key(writer, "n_rows");
         nj_json_write_unsigned(writer, nj_bench_widths[width]);
         write_rate(writer, &report->products[type][width]);
+        write_roof_share(writer, report->products[type][width].roof_share);
         nj_json_end_object(writer);
     }
     nj_json_end_array(writer);
