@@ -1,8 +1,8 @@
 #include "snapshot/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +88,53 @@ void nj_segment_listing_deinit(struct nj_segment_listing *listing)
 {
     free(listing->numbers);
     memset(listing, 0, sizeof *listing);
+}
+
+/* Makes a folder in a folder; the new name is durable. */
+static enum nj_status make_folder(const struct nj_file_system *fs, int parent_fd,
+                                  const char *name, struct nj_error *err)
+{
+    if (fs->make_directory_at(fs->context, parent_fd, name, 0700) == 0) {
+        return nj_segment_folder_sync(fs, parent_fd, err);
+    }
+    return errno == EEXIST
+               ? NJ_OK
+               : nj_fail(err, NJ_E_STORAGE, "create folder %s: %s", name, strerror(errno));
+}
+
+/* `*fd` is -1 when there is none and none is wanted. */
+static enum nj_status open_folder(const struct nj_file_system *fs, int parent_fd,
+                                  const char *name, bool create, int *fd, struct nj_error *err)
+{
+    *fd = -1;
+    enum nj_status status = create ? make_folder(fs, parent_fd, name, err) : NJ_OK;
+    if (status != NJ_OK) {
+        return status;
+    }
+    int opened =
+        fs->open_at(fs->context, parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (opened < 0 && !(errno == ENOENT && !create)) {
+        return nj_fail(err, NJ_E_STORAGE, "open folder %s: %s", name, strerror(errno));
+    }
+    *fd = opened;
+    return NJ_OK;
+}
+
+enum nj_status nj_segment_folder_open(const struct nj_file_system *fs, int run_directory_fd,
+                                      uint64_t item_index, bool create, int *directory_fd,
+                                      struct nj_error *err)
+{
+    char name[32];
+    int items_fd = -1;
+    *directory_fd = -1;
+    (void)snprintf(name, sizeof name, "%" PRIu64, item_index);
+    enum nj_status status = open_folder(fs, run_directory_fd, "items", create, &items_fd, err);
+    if (status != NJ_OK || items_fd < 0) {
+        return status;
+    }
+    status = open_folder(fs, items_fd, name, create, directory_fd, err);
+    (void)fs->close(fs->context, items_fd); /* nothing was written through it */
+    return status;
 }
 
 struct wanted_name {

@@ -5,6 +5,7 @@
 #ifndef NJ_SNAPSHOT_FOLDER_H
 #define NJ_SNAPSHOT_FOLDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,12 @@ enum { NJ_SEGMENT_NAME_BYTES = 48 };
 
 /* "segment-000017.snap"; returns `name`. */
 const char *nj_segment_name(uint64_t number, char name[NJ_SEGMENT_NAME_BYTES]);
+
+/* Opens items/INDEX below a run folder, made 0700 and durable where it is missing if `create`;
+ * else `*directory_fd` is -1 for one that is not there. NJ_E_STORAGE, NJ_E_IO. */
+enum nj_status nj_segment_folder_open(const struct nj_file_system *fs, int run_directory_fd,
+                                      uint64_t item_index, bool create, int *directory_fd,
+                                      struct nj_error *err);
 
 /* The segments of a folder. Zeroed is empty; the owner's to deinit. */
 struct nj_segment_listing {

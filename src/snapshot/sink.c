@@ -161,6 +161,9 @@ static void prune(struct nj_sink *sink, const struct nj_sink_prune *message)
     struct nj_error error;
     enum nj_status status = nj_retention_prune(sink->fs, message->directory_fd,
                                                message->current, message->previous, &error);
+    if (message->closes_directory) {
+        (void)sink->fs->close(sink->fs->context, message->directory_fd); /* synced before */
+    }
     if (status != NJ_OK && outcome->status == NJ_OK) {
         outcome->status = status;
         outcome->error = error;

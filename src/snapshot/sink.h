@@ -39,6 +39,7 @@ struct nj_sink_begin {
 
 struct nj_sink_prune {
     int directory_fd;
+    bool closes_directory; /* afterwards: the item is finished */
     uint64_t current;
     uint64_t previous;
 };

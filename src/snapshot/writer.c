@@ -445,7 +445,10 @@ bool nj_snapshot_writer_take_outcome(struct nj_snapshot_writer *writer, uint32_t
                                             .file_bytes = found->file_bytes};
     writer->stats.raw_bytes += found->raw_bytes;
     writer->stats.file_bytes += found->file_bytes;
-    if (found->is_durable) {
+    if (found->is_durable && target->asked.chain == NULL) {
+        outcome->is_durable = false; /* its item is finished, and the segment is gone again */
+        outcome->status = NJ_E_STOPPED;
+    } else if (found->is_durable) {
         writer->stats.n_durable += 1;
         nj_chain_advance(target->asked.chain, target->number, found->chain,
                          target->shape.n_positions, target->is_base);
@@ -458,10 +461,22 @@ void nj_snapshot_writer_prune(struct nj_snapshot_writer *writer, int directory_f
                               const struct nj_snapshot_chain *chain)
 {
     struct nj_sink_message message = {.kind = NJ_SINK_PRUNE};
-    struct nj_sink_prune prune = {.directory_fd = directory_fd};
-    if (chain != NULL) {
-        prune.current = chain->number;
-        prune.previous = chain->previous_number;
+    struct nj_sink_prune prune = {.directory_fd = directory_fd,
+                                  .current = chain->number,
+                                  .previous = chain->previous_number};
+    send(writer, &message, &prune, sizeof prune);
+}
+
+void nj_snapshot_writer_forget(struct nj_snapshot_writer *writer, int directory_fd,
+                               const struct nj_snapshot_chain *chain)
+{
+    struct nj_sink_message message = {.kind = NJ_SINK_PRUNE};
+    struct nj_sink_prune prune = {.directory_fd = directory_fd, .closes_directory = true};
+    assert(!writer->is_open);
+    for (uint32_t i = 0; i < writer->n_targets; i++) {
+        if (writer->targets[i].asked.chain == chain) {
+            writer->targets[i].asked.chain = NULL;
+        }
     }
     send(writer, &message, &prune, sizeof prune);
 }

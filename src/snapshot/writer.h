@@ -119,10 +119,15 @@ bool nj_snapshot_writer_take_outcome(struct nj_snapshot_writer *writer, uint32_t
                                      struct nj_snapshot_outcome *outcome);
 
 /* After the journal names the chain's newest segment as current: removes what neither it nor
- * the snapshot before it needs; everything for an item that is finished (chain NULL). Returns
- * at once; failures are told by nj_snapshot_writer_prune_status. */
+ * the snapshot before it needs. Returns at once; failures are told by
+ * nj_snapshot_writer_prune_status. */
 void nj_snapshot_writer_prune(struct nj_snapshot_writer *writer, int directory_fd,
                               const struct nj_snapshot_chain *chain);
+
+/* The item is finished: a target with this chain loses its interest in the round under way, all
+ * segments go, and the folder's descriptor, which the writer **takes**, is closed. */
+void nj_snapshot_writer_forget(struct nj_snapshot_writer *writer, int directory_fd,
+                               const struct nj_snapshot_chain *chain);
 
 /* Waits; the first failure of any prune so far. What could not be removed is in nobody's way.
  */

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "snapshot/folder.h"
 #include "support/check.h"
@@ -105,7 +106,7 @@ static void two_snapshots_and_what_they_need_are_kept(void)
         CHECK(small_item_snapshot(&item, writer, 4).is_durable);
         CHECK(n_segments(&item) <= NJ_CHAIN_SEGMENTS_LIMIT + 1);
     }
-    nj_snapshot_writer_prune(writer, item.directory_fd, NULL);
+    nj_snapshot_writer_forget(writer, dup(item.directory_fd), &item.chain);
     nj_snapshot_writer_wait(writer);
     CHECK_EQ(n_segments(&item), 0);
     close_item(&item, writer);
@@ -238,8 +239,36 @@ static void a_writer_that_cannot_be_paid_is_refused(void)
     small_item_close(&item);
 }
 
+/* Its item is finished while the snapshot is still being written. */
+static void what_is_forgotten_is_never_reported_durable(void)
+{
+    struct small_item item;
+    struct nj_snapshot_writer *writer = NULL;
+    struct nj_error error;
+    struct nj_snapshot_outcome outcome;
+    open_item(&item, &writer, NJ_PACK_AUTO);
+    struct nj_snapshot_target target = {.sequence = &item.sequence,
+                                        .directory_fd = item.directory_fd,
+                                        .identity = item.identity,
+                                        .chain = &item.chain};
+    REQUIRE_OK(nj_snapshot_writer_begin(writer, &target, 1, &error), &error);
+    small_item_sweep(&item, 5, writer);
+    nj_snapshot_writer_commit(writer);
+
+    nj_snapshot_writer_forget(writer, dup(item.directory_fd), &item.chain);
+    nj_snapshot_writer_wait(writer);
+
+    CHECK(nj_snapshot_writer_take_outcome(writer, 0, &outcome));
+    CHECK(!outcome.is_durable);
+    CHECK_EQ(outcome.status, NJ_E_STOPPED);
+    CHECK_EQ(item.chain.number, 0);
+    CHECK_EQ(n_segments(&item), 0);
+    close_item(&item, writer);
+}
+
 int main(void)
 {
+    RUN(what_is_forgotten_is_never_reported_durable);
     RUN(a_state_comes_back_at_every_level_of_compression);
     RUN(a_chain_of_snapshots_comes_back_at_each_of_them);
     RUN(two_snapshots_and_what_they_need_are_kept);
