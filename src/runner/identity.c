@@ -1,7 +1,10 @@
 #include "runner/identity.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/decimal.h"
 
 static void write_digest(struct nj_byte_writer *writer, const struct nj_digest *digest)
 {
@@ -99,40 +102,84 @@ bool nj_run_identity_equal(const struct nj_run_identity *a, const struct nj_run_
            digests_equal(&a->rows, &b->rows);
 }
 
-static enum nj_status refuse(const char *folder_path, const char *what, struct nj_error *err)
+enum nj_run_change nj_run_identity_compare(const struct nj_run_identity *earlier,
+                                           const struct nj_run_identity *now,
+                                           const struct nj_digest *items_before)
 {
+    if (!digests_equal(&earlier->model, &now->model)) {
+        return NJ_CHANGE_MODEL;
+    }
+    if (earlier->numerics_version != now->numerics_version) {
+        return NJ_CHANGE_NUMERICS;
+    }
+    if (!floats_equal(earlier->latent_norm_eps, now->latent_norm_eps)) {
+        return NJ_CHANGE_LATENT_NORM_EPS;
+    }
+    if (earlier->uses_job_seed && now->uses_job_seed && earlier->job_seed != now->job_seed) {
+        return NJ_CHANGE_JOB_SEED;
+    }
+    if (earlier->n_items > now->n_items) {
+        return NJ_CHANGE_FEWER_ITEMS;
+    }
+    return digests_equal(&earlier->items, items_before) ? NJ_CHANGE_NONE : NJ_CHANGE_ITEMS;
+}
+
+/* What changed, from what to what. */
+static void describe(enum nj_run_change change, const struct nj_run_identity *earlier,
+                     const struct nj_run_identity *now, const char *first_item, char *text,
+                     size_t text_bytes)
+{
+    char before_hex[NJ_DIGEST_HEX_BYTES];
+    char now_hex[NJ_DIGEST_HEX_BYTES];
+    switch (change) {
+    case NJ_CHANGE_MODEL:
+        nj_digest_to_hex(&earlier->model, before_hex);
+        nj_digest_to_hex(&now->model, now_hex);
+        (void)snprintf(text, text_bytes,
+                       "model (its fingerprint differs), %.16s... then and %.16s... now",
+                       before_hex, now_hex);
+        return;
+    case NJ_CHANGE_NUMERICS:
+        (void)snprintf(
+            text, text_bytes,
+            "numerics version (nightjar computes other bits now), %u then and %u now",
+            earlier->numerics_version, now->numerics_version);
+        return;
+    case NJ_CHANGE_LATENT_NORM_EPS:
+        (void)snprintf(text, text_bytes, "latent_norm_eps, %g then and %g now",
+                       nj_decimal_of_float(earlier->latent_norm_eps),
+                       nj_decimal_of_float(now->latent_norm_eps));
+        return;
+    case NJ_CHANGE_JOB_SEED:
+        (void)snprintf(text, text_bytes, "job_seed, %llu then and %llu now",
+                       (unsigned long long)earlier->job_seed,
+                       (unsigned long long)now->job_seed);
+        return;
+    case NJ_CHANGE_FEWER_ITEMS:
+        (void)snprintf(text, text_bytes, "job (it had more items), %llu then and %llu now",
+                       (unsigned long long)earlier->n_items, (unsigned long long)now->n_items);
+        return;
+    case NJ_CHANGE_ITEMS:
+    case NJ_CHANGE_NONE:
+        break;
+    }
+    (void)snprintf(text, text_bytes, "job (prompts, ids, variables or sampling differ)%s%s",
+                   first_item[0] != '\0' ? ", first at " : "", first_item);
+}
+
+enum nj_status nj_run_identity_refuse(enum nj_run_change change,
+                                      const struct nj_run_identity *earlier,
+                                      const struct nj_run_identity *now, const char *first_item,
+                                      const char *folder_path, struct nj_error *err)
+{
+    char what[600];
+    describe(change, earlier, now, first_item, what, sizeof what);
     return nj_fail(
         err, NJ_E_STATE,
         "%s holds a run with another %s. --restart keeps the finished items that are "
         "still the same and does all others anew, --fresh moves the old run aside and "
         "begins again, --out DIR leaves it alone",
         folder_path, what);
-}
-
-enum nj_status nj_run_identity_check(const struct nj_run_identity *earlier,
-                                     const struct nj_run_identity *now,
-                                     const struct nj_digest *items_before,
-                                     const char *folder_path, struct nj_error *err)
-{
-    if (!digests_equal(&earlier->model, &now->model)) {
-        return refuse(folder_path, "model (its fingerprint differs)", err);
-    }
-    if (earlier->numerics_version != now->numerics_version) {
-        return refuse(folder_path, "numerics version (nightjar computes other bits now)", err);
-    }
-    if (!floats_equal(earlier->latent_norm_eps, now->latent_norm_eps)) {
-        return refuse(folder_path, "latent_norm_eps", err);
-    }
-    if (earlier->uses_job_seed && now->uses_job_seed && earlier->job_seed != now->job_seed) {
-        return refuse(folder_path, "job_seed", err);
-    }
-    if (earlier->n_items > now->n_items) {
-        return refuse(folder_path, "job (it had more items)", err);
-    }
-    if (!digests_equal(&earlier->items, items_before)) {
-        return refuse(folder_path, "job (prompts, ids, variables or sampling differ)", err);
-    }
-    return NJ_OK;
 }
 
 static enum nj_status add_file(struct nj_digest_stream *stream, const struct nj_file_system *fs,

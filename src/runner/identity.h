@@ -45,13 +45,29 @@ enum nj_status nj_run_identity_decode(const struct nj_record *record,
 /* But for the generation. */
 bool nj_run_identity_equal(const struct nj_run_identity *a, const struct nj_run_identity *b);
 
-/* NJ_E_STATE naming the field that changed and the flags that go on anyway. `items_before` is
- * the chain over as many of today's items as the earlier run had: items that were only appended
- * are the same job. */
-enum nj_status nj_run_identity_check(const struct nj_run_identity *earlier,
-                                     const struct nj_run_identity *now,
-                                     const struct nj_digest *items_before,
-                                     const char *folder_path, struct nj_error *err);
+/* Why a folder may not be continued; in the order in which it is looked at. */
+enum nj_run_change {
+    NJ_CHANGE_NONE,
+    NJ_CHANGE_MODEL,
+    NJ_CHANGE_NUMERICS,
+    NJ_CHANGE_LATENT_NORM_EPS,
+    NJ_CHANGE_JOB_SEED,
+    NJ_CHANGE_FEWER_ITEMS,
+    NJ_CHANGE_ITEMS
+};
+
+/* `items_before` is the chain over as many of today's items as the earlier run had: items that
+ * were only appended are the same job. */
+enum nj_run_change nj_run_identity_compare(const struct nj_run_identity *earlier,
+                                           const struct nj_run_identity *now,
+                                           const struct nj_digest *items_before);
+
+/* NJ_E_STATE naming what changed, from what to what, and the flags that go on anyway.
+ * `first_item` says it of items, and may be empty. */
+enum nj_status nj_run_identity_refuse(enum nj_run_change change,
+                                      const struct nj_run_identity *earlier,
+                                      const struct nj_run_identity *now, const char *first_item,
+                                      const char *folder_path, struct nj_error *err);
 
 /* SHA-256 of a file of any size. */
 enum nj_status nj_file_digest(const struct nj_file_system *fs, int directory_fd,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/model.h"
+#include "runner/job_change.h"
 #include "runner/paths.h"
 #include "runner/survey.h"
 
@@ -195,20 +196,45 @@ static enum nj_status open_engine(struct nj_run_setup *setup, struct nj_error *e
                               &setup->spec->resources, setup->options, n_open, err);
 }
 
+/* A folder with a run of something else is left alone. */
+static enum nj_status check_same_job(struct nj_run_setup *setup,
+                                     const struct nj_digest *items_before, struct nj_error *err)
+{
+    const struct nj_run_identity *earlier = &setup->history.identity;
+    char first_item[NJ_JOB_CHANGE_BYTES] = "";
+    if (!setup->history.has_identity) {
+        return NJ_OK;
+    }
+    enum nj_run_change change =
+        nj_run_identity_compare(earlier, &setup->identity, items_before);
+    if (change == NJ_CHANGE_NONE) {
+        return NJ_OK;
+    }
+    if (change == NJ_CHANGE_ITEMS) {
+        const struct nj_job_change place = {.fs = setup->environment->fs,
+                                            .directory_fd = setup->folder.directory_fd,
+                                            .earlier = earlier,
+                                            .setting = &setup->subject.setting,
+                                            .source = &setup->source,
+                                            .ledger = &setup->ledger,
+                                            .findings = &setup->logs.findings};
+        nj_job_change_describe(&place, first_item);
+    }
+    return nj_run_identity_refuse(change, earlier, &setup->identity, first_item,
+                                  setup->report->output_directory, err);
+}
+
 /* Everything that can be refused is refused here, before anything is written: the job, the
  * folder that is there, the model with this run's options. */
 static enum nj_status examine(struct nj_run_setup *setup, struct nj_error *err)
 {
     struct nj_digest items_before;
-    const char *path = setup->report->output_directory;
     enum nj_status status = survey(setup, &items_before, err);
     if (status == NJ_OK) {
         status = check_seed(setup, err);
     }
-    if (status == NJ_OK && setup->options->mode != NJ_RUN_RESTART &&
-        setup->history.has_identity) {
-        status = nj_run_identity_check(&setup->history.identity, &setup->identity,
-                                       &items_before, path, err);
+    if (status == NJ_OK && setup->options->mode != NJ_RUN_RESTART) {
+        status = check_same_job(setup, &items_before, err);
     }
     if (status == NJ_OK && setup->folder.is_open) {
         status = nj_run_logs_enter(&setup->logs, &setup->ledger,
