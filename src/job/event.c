@@ -98,6 +98,7 @@ static void write_sweep_done(struct nj_json_writer *writer, const struct nj_even
     write_count(writer, "running", event->n_running);
     write_count(writer, "prefill_tokens", event->n_prefill);
     write_count(writer, "prefill_tokens_read", event->n_prefill_read);
+    write_count(writer, "prefill_rows", event->n_prefill_rows);
     write_count(writer, "prompt_tokens", event->n_prompt_tokens);
     write_count(writer, "output_tokens", event->n_output_tokens);
     write_count(writer, "tokens_restored", event->n_tokens_restored);

@@ -39,6 +39,7 @@ struct nj_event {
     uint64_t n_prefill;      /* given ids of items that have not chosen one in this run yet */
     uint64_t n_prefill_read; /* of them, those that the model has read */
     uint64_t n_rows;         /* of the sweep */
+    uint64_t n_prefill_rows; /* of these, those that read prompts or restored ids */
     uint64_t n_running;      /* sequences in the batch; at the start, items under way */
     uint64_t sweep_ns;
     nj_token token;

@@ -153,6 +153,16 @@ static void count_prefill(const struct nj_loop *loop, struct nj_event *event)
     }
 }
 
+/* The rows in which a sequence read what it was given, not the id that it chose before. */
+static uint64_t n_prefill_rows(const struct nj_step_event *event)
+{
+    const struct nj_slot *slot = nj_sequence_owner(event->sequence);
+    size_t n_chosen = 0;
+    (void)nj_sequence_chosen(event->sequence, &n_chosen);
+    bool had_chosen = event->type == NJ_STEP_TOKEN && n_chosen > slot->n_restored + 1;
+    return had_chosen ? 0 : event->n_rows;
+}
+
 static void tell_sweep(struct nj_loop *loop, uint32_t n_events, uint64_t began_ns)
 {
     struct nj_event event = {.type = NJ_EVENT_SWEEP_DONE,
@@ -163,6 +173,7 @@ static void tell_sweep(struct nj_loop *loop, uint32_t n_events, uint64_t began_n
                              .sweep_ns = now_ns(loop) - began_ns};
     for (uint32_t i = 0; i < n_events; i++) {
         event.n_rows += loop->events[i].n_rows;
+        event.n_prefill_rows += n_prefill_rows(&loop->events[i]);
     }
     count_prefill(loop, &event);
     loop->counts.n_sweeps++;

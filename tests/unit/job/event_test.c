@@ -23,6 +23,7 @@ static struct nj_event sample(enum nj_event_type type)
                              .n_prefill = 600,
                              .n_prefill_read = 20,
                              .n_rows = 9,
+                             .n_prefill_rows = 7,
                              .n_running = 4,
                              .sweep_ns = 1500000000,
                              .token = 163,
@@ -64,11 +65,12 @@ static void every_type_has_exactly_the_documented_fields(void)
     check_event(NJ_EVENT_ITEM_DONE,
                 HEAD("item_done") ITEM "\"finish_reason\":\"stop\",\"prompt_tokens\":12,"
                                        "\"output_tokens\":34," PROGRESS "}");
-    check_event(NJ_EVENT_SWEEP_DONE,
-                HEAD("sweep_done") "\"rows\":9,\"running\":4,\"prefill_tokens\":600,"
-                                   "\"prefill_tokens_read\":20,\"prompt_tokens\":12,"
-                                   "\"output_tokens\":34,\"tokens_restored\":40,"
-                                   "\"seconds\":1.5," PROGRESS "}");
+    check_event(
+        NJ_EVENT_SWEEP_DONE,
+        HEAD("sweep_done") "\"rows\":9,\"running\":4,\"prefill_tokens\":600,"
+                           "\"prefill_tokens_read\":20,\"prefill_rows\":7,\"prompt_tokens\":12,"
+                           "\"output_tokens\":34,\"tokens_restored\":40,"
+                           "\"seconds\":1.5," PROGRESS "}");
     check_event(NJ_EVENT_RUN_PAUSED,
                 HEAD("run_paused") "\"job\":\"night\",\"folder\":\"results/"
                                    "night\",\"reason\":\"stop\"," PROGRESS "}");

@@ -22,6 +22,8 @@ static struct nj_run_report report;
 static struct nj_error err;
 static char warnings[4096];
 static char last_pause[64];
+static uint64_t n_rows;
+static uint64_t n_prefill_rows;
 
 /* Of the whole test, so that a run begins later than the one before ended. */
 struct world {
@@ -52,9 +54,11 @@ static enum nj_run_control pass_a_second(void *context)
                : NJ_RUN_GO_ON;
 }
 
-static void note_pause(void *context, const struct nj_event *event)
+static void note_event(void *context, const struct nj_event *event)
 {
     (void)context;
+    n_rows += event->n_rows;
+    n_prefill_rows += event->n_prefill_rows;
     if (event->type == NJ_EVENT_RUN_PAUSED) {
         (void)snprintf(last_pause, sizeof last_pause, "%.*s", (int)event->text.length_bytes,
                        event->text.data);
@@ -77,7 +81,7 @@ static enum nj_status run_spec(const struct nj_job_spec *spec, const struct time
     char folder_path[512];
     const struct nj_log log = {.level = NJ_LOG_INFO, .sink = note_warning};
     const struct nj_run_observer observer = {
-        .context = &world, .event = note_pause, .poll = pass_a_second};
+        .context = &world, .event = note_event, .poll = pass_a_second};
     world.n_sweeps = 0;
     world.run = run;
     struct nj_run_environment environment = {
@@ -109,6 +113,8 @@ static enum nj_status timed_run(const struct timed_run *run)
     tiny_run_model("model");
     warnings[0] = '\0';
     last_pause[0] = '\0';
+    n_rows = 0;
+    n_prefill_rows = 0;
     err.text[0] = '\0';
     nj_diagnostics_init(&diagnostics, &arena);
     enum nj_status status =
@@ -302,6 +308,23 @@ static void a_run_can_be_made_to_end_as_by_a_bug(void)
     CHECK(report.n_tokens_restored > 0);
 }
 
+static void rows_that_read_what_was_given_are_told_apart(void)
+{
+    struct timed_run tiny = {.folder = "rows",
+                             .job = "nightjar: 1\n" FOUR_ITEMS,
+                             .stop_after_sweeps = 2,
+                             .stop_with = NJ_RUN_DRAIN};
+    CHECK_EQ(timed_run(&tiny), NJ_E_STOPPED);
+    CHECK_EQ(n_prefill_rows, 3 + 2 + 2 + 1 + 1);
+    CHECK_EQ(n_rows, n_prefill_rows + 4); /* d was done with its first id */
+    tiny.stop_after_sweeps = 0;
+
+    REQUIRE_OK(timed_run(&tiny), &err);
+
+    CHECK_EQ(n_prefill_rows, 3 + 2 + 2 + 1 + 4 * 2); /* with the restored ids */
+    CHECK_EQ(n_rows, n_prefill_rows + 2 + 2);
+}
+
 static double number_of(const struct nj_json_value *object, const char *key)
 {
     double value = -1.0;
@@ -358,6 +381,7 @@ int main(void)
     RUN(an_item_over_its_time_fails_and_the_others_do_not);
     RUN(failed_items_end_the_run_when_there_are_enough);
     RUN(a_run_can_be_made_to_end_as_by_a_bug);
+    RUN(rows_that_read_what_was_given_are_told_apart);
     RUN(the_history_tells_what_every_run_did_and_how_long);
     return test_result();
 }
