@@ -94,10 +94,13 @@ step "build debug (clang; address, undefined)" configure_and_build debug all && 
     step "tests debug (clang; address, undefined)" ctest --preset debug -LE slow -j "$jobs"
     step "clang-tidy" check_tidy
 }
+# What runs on more than one thread: the engine, its reads and snapshots, and the runner above them.
+threaded='base\.pool|stream\.(frames|readers)|model\.(sweep|streamed)|generate\.generator|oracle\.t5'
+threaded="$threaded"'|identity\.hashes_t13|snapshot\.handover|runner\.run|crash\.bits'
 step "build thread (clang)" configure_and_build thread \
-    test_base_pool test_model_sweep test_generate_generator golden_test test_crash_bits &&
-    step "tests thread (clang)" ctest --preset thread \
-        -R '^(base\.pool|model\.sweep|generate\.generator|oracle\.t5|crash\.bits)$'
+    test_base_pool test_stream_frames test_stream_readers test_model_sweep test_model_streamed \
+    test_generate_generator golden_test hashes_test test_snapshot_handover test_runner_run test_crash_bits &&
+    step "tests thread (clang)" ctest --preset thread -R "^($threaded)\$"
 unset CC
 if [ -n "$long" ]; then
     step "fuzz, long" sh tests/fuzz/run.sh 300
