@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 enum {
-    NJ_READ_DEPTH_START = 8,
-    NJ_READ_DEPTH_LEAST = 4,
+    NJ_READ_DEPTH_START = 32,
+    NJ_READ_DEPTH_LEAST = 16,
     NJ_READ_DEPTH_MOST_TRIED = 64, /* by rate; reads that ran out may take it further */
     NJ_READ_DEPTH_MOST = 256
 };

@@ -40,9 +40,9 @@ static void read_for(struct drive *drive, uint64_t bytes)
 static void depth_grows_until_the_rate_no_longer_does(void)
 {
     struct drive drive;
-    begin(&drive, 32, UINT32_MAX);
+    begin(&drive, 64, UINT32_MAX);
     read_for(&drive, 2000 * MIB);
-    CHECK_EQ(drive.depth.depth, 32);
+    CHECK_EQ(drive.depth.depth, 64);
 }
 
 static void depth_stays_where_more_brings_nothing(void)
@@ -64,9 +64,9 @@ static void depth_is_bounded(void)
 static void depth_falls_where_fewer_reads_are_faster(void)
 {
     struct drive drive;
-    begin(&drive, 1, 8);
-    read_for(&drive, 20000 * MIB);
-    CHECK_EQ(drive.depth.depth, 4);
+    begin(&drive, 1, 32);
+    read_for(&drive, 6400 * MIB); /* not while more is being tried */
+    CHECK_EQ(drive.depth.depth, 16);
 }
 
 /* What was found once is not for ever: storage changes, as does who else uses it. */
