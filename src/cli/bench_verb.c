@@ -26,7 +26,9 @@ static const char usage[] =
     "  --cpu-level LEVEL  auto (the best, the default), scalar, avx2 or avx512\n"
     "  --threads N        compute threads, 1 to 1024; default one per CPU\n"
     "  --quick            fewer and shorter rounds\n"
-    "  --json             one JSON document instead of a table\n";
+    "  --json             one JSON document instead of a table\n"
+    "\n"
+    "nightjar bench sweep MODEL: sweeps over a model larger than memory; its --help tells.\n";
 
 typedef enum nj_status bench_function(const struct nj_bench_options *options, char **text,
                                       size_t *length_bytes, struct nj_error *err);
@@ -61,12 +63,16 @@ static int measure(int n_words, char **words, struct nj_bench_options *options)
         options->model = n_words == 2 ? words[1] : "examples/fledgling";
         return run_bench(nj_bench_model, options);
     }
-    nj_clean_complain("bench wants to be told what to measure: kernels, or model and a folder");
+    nj_clean_complain(
+        "bench wants to be told what to measure: kernels, or model or sweep and a folder");
     return NJ_EXIT_USAGE;
 }
 
 int nj_cli_bench(int argc, char **argv)
 {
+    if (argc > 0 && strcmp(argv[0], "sweep") == 0) {
+        return nj_cli_bench_sweep(argc - 1, argv + 1);
+    }
     bool help = false;
     int n_words = 0;
     struct nj_error err = {0};
