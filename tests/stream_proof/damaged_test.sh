@@ -1,0 +1,77 @@
+#!/bin/sh
+# A damaged model and the program as a person meets it: exit 12 with the file's name, what was done stays, and
+# after the repair the same command ends with the bytes of a run that nothing disturbed.
+#
+#   damaged_test.sh NIGHTJAR
+set -- "$1" unused
+. "$(dirname "$0")/../cli/lib.sh"
+
+"$nightjar" synth model --layers 4 --experts 16 >/dev/null || exit 1
+cat >job.yaml <<'YAML'
+nightjar: 1
+name: noise
+model: model
+sampling: {temperature: 0.8, max_tokens: 40, seed: 1}
+prompts:
+  - {id: a, ids: [1, 2, 3]}
+  - {id: b, ids: [4]}
+  - {id: c, ids: [5, 6, 7, 8, 9, 10, 11, 12]}
+  - {id: d, ids: [13, 14]}
+YAML
+shard=model-00003-of-000005.safetensors
+cp "model/$shard" whole
+
+# shellcheck disable=SC2086 # $little is several words
+check "below the floor a run is refused with both figures" 11 "$nightjar" run job.yaml --out undisturbed --memory 1MB
+has err "at least"
+floor=$(sed -n 's/.*at least \([0-9]*\) bytes.*/\1/p' err | head -n 1)
+[ -n "$floor" ] || fail "no figure in the refusal"
+# One item at a time, and little more than its floor: every sweep reads the trunk anew.
+little="--batch 1 --memory $((floor + floor / 8))B"
+
+check "an undisturbed run" 0 "$nightjar" run job.yaml --out undisturbed
+check "the same with little memory" 0 "$nightjar" run job.yaml --out little $little
+name="little memory gives the same bytes"
+cmp undisturbed/results.jsonl little/results.jsonl || fail "results differ"
+
+# damaged WHAT: refused with 12, and after the repair as undisturbed.
+damaged() {
+    check "$1: refused" 12 "$nightjar" run job.yaml --out damaged $little
+    has err "$shard"
+    cp whole "model/$shard"
+    check "$1: repaired" 0 "$nightjar" run job.yaml --out damaged $little
+    cmp undisturbed/results.jsonl damaged/results.jsonl || fail "results differ"
+    rm -rf damaged
+}
+
+length=$(wc -c <whole)
+truncate -s $((length - 1)) "model/$shard"
+damaged "a shard shorter by one byte"
+truncate -s $((length / 2)) "model/$shard"
+damaged "half a shard"
+rm "model/$shard"
+damaged "a shard that is not there"
+sed '1s/"shape":\[192\]/"shape":[193]/' whole >"model/$shard"
+damaged "a header that lies about a shape"
+sed '1s/"dtype":"BF16"/"dtype":"F32 "/' whole >"model/$shard"
+damaged "a header with a type that there is not"
+
+# Cut while running: the run waits for nothing, ends, and keeps what it had.
+sed 's/max_tokens: 40/max_tokens: 1000/' job.yaml >long.yaml
+check "a long run, undisturbed" 0 "$nightjar" run long.yaml --out long-undisturbed
+"$nightjar" run long.yaml --out cut $little >out 2>err &
+pid=$!
+grown() {
+    [ -s cut/tokens.log ] && [ "$(wc -c <cut/tokens.log)" -gt 400 ]
+}
+wait_for 30 grown || fail "the run does not get going"
+truncate -s $((length / 4)) "model/$shard"
+check "a shard cut while running" 12 wait "$pid"
+has err "$shard"
+has err "wanted"
+cp whole "model/$shard"
+check "the same command goes on after the repair" 0 "$nightjar" run long.yaml --out cut
+name="a run that was cut gives the same bytes"
+cmp long-undisturbed/results.jsonl cut/results.jsonl || fail "results differ"
+
+finish
