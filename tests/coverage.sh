@@ -16,7 +16,8 @@ build=build/coverage
 cmake --preset coverage >/dev/null
 cmake --build --preset coverage -j "$jobs" >/dev/null
 find "$build" -name '*.gcda' -delete
-ctest --preset coverage -LE slow -j "$jobs" >"$build/ctest.log" 2>&1 || {
+# A program outside the tree is linked without the instruments' library.
+ctest --preset coverage -LE slow -E '^install\.' -j "$jobs" >"$build/ctest.log" 2>&1 || {
     tail -n 40 "$build/ctest.log"
     echo "tests failed: the figures below are too low" >&2
 }
