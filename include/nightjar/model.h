@@ -36,10 +36,9 @@ struct nj_model_options {
 
     /* Memory is a dial: what does not fit is read again in every sweep, as one read for all
      * sequences. None of these changes a bit. */
-    uint64_t
-        memory_bytes;     /* for everything below; 0: what the machine or its cgroup has left */
-    uint64_t other_bytes; /* what the caller holds of it besides the model */
-    uint32_t n_sequences; /* states under way at once, for which there must be room; 0: one */
+    uint64_t memory_bytes; /* for all below; 0: what machine and cgroup have left */
+    uint64_t other_bytes;  /* what the caller holds of it besides the model */
+    uint32_t n_sequences;  /* states under way at once, for which there is to be room; 0: one */
     bool takes_fewer_sequences; /* if memory is short: nj_model_n_sequences tells how many */
     uint32_t n_positions;       /* of the longest sequence, prompt and answer; 0: 64 */
     const char *reader;         /* "auto" (default), "ring", "threads" */

@@ -6,6 +6,9 @@
 #include "model/model_parts.h"
 #include "model/state.h"
 
+/* Ids, text and probabilities, as long as the sequence runs. */
+enum { CALLER_BYTES_PER_POSITION = 32 };
+
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a < b ? b : a;
@@ -64,5 +67,6 @@ uint64_t nj_sequence_memory_bytes(const struct nj_dims *dims, uint32_t n_positio
 {
     uint64_t n_pages = ((uint64_t)n_positions + NJ_PAGE_POSITIONS - 1) / NJ_PAGE_POSITIONS;
     return nj_state_recurrent_bytes(dims) + n_pages * nj_state_page_bytes(dims) +
-           (uint64_t)dims->n_vocabulary * sizeof(float);
+           (uint64_t)dims->n_vocabulary * sizeof(float) +
+           (uint64_t)n_positions * CALLER_BYTES_PER_POSITION;
 }

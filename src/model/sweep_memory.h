@@ -18,7 +18,8 @@ struct nj_sweep_memory {
 void nj_sweep_memory_measure(const struct nj_dims *dims, uint32_t max_rows, uint32_t n_threads,
                              struct nj_sweep_memory *memory);
 
-/* A sequence of `n_positions`: recurrent parts, pages and one row of logits. */
+/* A sequence of `n_positions`: recurrent parts and pages, and what its caller holds of it: a
+ * row of logits, ids and text. */
 uint64_t nj_sequence_memory_bytes(const struct nj_dims *dims, uint32_t n_positions);
 
 #endif

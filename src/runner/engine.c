@@ -2,7 +2,14 @@
 
 #include <string.h>
 
-enum { DEFAULT_BATCH = NJ_DEFAULT_SEQUENCES, DEFAULT_MAX_ROWS = 256 };
+#include "base/machine_memory.h"
+
+enum {
+    MOST_DEFAULT_BATCH = 256,
+    DEFAULT_MAX_ROWS = 256,
+    /* What sampling holds for each token of the vocabulary. */
+    TOKEN_BYTES = 32
+};
 
 /* A flag wins over what the job says. */
 static uint32_t either(uint32_t flag, uint32_t otherwise)
@@ -10,10 +17,19 @@ static uint32_t either(uint32_t flag, uint32_t otherwise)
     return flag > 0 ? flag : otherwise;
 }
 
+/* What the run holds already (tokenizer, job, ledger, the program itself), and sampling will.
+ */
+static uint64_t other_bytes(const struct nj_run_subject *subject)
+{
+    return nj_machine_memory_held(nj_file_system_real(), "") +
+           (uint64_t)subject->info.dims.n_vocabulary * TOKEN_BYTES;
+}
+
 static struct nj_model_options model_options(const struct nj_run_engine *engine,
                                              const struct nj_run_subject *subject,
                                              const struct nj_job_resources *resources,
-                                             const struct nj_run_options *options)
+                                             const struct nj_run_options *options,
+                                             const struct nj_run_work *work)
 {
     return (struct nj_model_options){
         .path = subject->model_path,
@@ -22,18 +38,31 @@ static struct nj_model_options model_options(const struct nj_run_engine *engine,
         .max_rows = engine->batch > DEFAULT_MAX_ROWS ? engine->batch : DEFAULT_MAX_ROWS,
         .latent_norm_eps = (double)subject->setting.latent_norm_eps,
         .memory_bytes =
-            options->memory_bytes > 0 ? options->memory_bytes : resources->memory_bytes};
+            options->memory_bytes > 0 ? options->memory_bytes : resources->memory_bytes,
+        .other_bytes = other_bytes(subject),
+        .n_sequences = engine->batch,
+        .takes_fewer_sequences = either(options->batch, resources->batch) == 0,
+        .n_positions = work->most_positions};
+}
+
+/* As many items at once as are asked for, or as are left, or as memory will turn out to hold.
+ */
+static uint32_t most_at_once(const struct nj_job_resources *resources,
+                             const struct nj_run_options *options, uint64_t n_open)
+{
+    uint32_t given = either(options->batch, resources->batch);
+    uint32_t most = given > 0 ? given : MOST_DEFAULT_BATCH;
+    return most < n_open ? most : (uint32_t)n_open;
 }
 
 enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_file_system *fs,
                                   const struct nj_run_subject *subject,
                                   const struct nj_job_resources *resources,
-                                  const struct nj_run_options *options, uint64_t n_open,
-                                  struct nj_error *err)
+                                  const struct nj_run_options *options,
+                                  const struct nj_run_work *work, struct nj_error *err)
 {
-    uint32_t wanted = either(options->batch, either(resources->batch, DEFAULT_BATCH));
-    engine->batch = wanted < n_open ? wanted : (uint32_t)n_open;
-    struct nj_model_options model = model_options(engine, subject, resources, options);
+    engine->batch = most_at_once(resources, options, work->n_open);
+    struct nj_model_options model = model_options(engine, subject, resources, options, work);
     enum nj_status status = nj_model_open_through(fs, &model, &engine->model, err);
     if (status != NJ_OK) {
         return status == NJ_E_IO ? NJ_E_WEIGHTS : status;
@@ -44,6 +73,7 @@ enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_
         return nj_fail(err, NJ_E_STATE, "%s changed while it was being opened",
                        subject->model_path);
     }
+    engine->batch = nj_model_n_sequences(engine->model);
     struct nj_generator_options generator = {.max_sequences = engine->batch,
                                              .prefill_chunk = options->prefill_chunk};
     return nj_generator_create(engine->model, subject->tokenizer, &generator,

@@ -23,14 +23,20 @@ struct nj_run_engine {
     uint32_t batch; /* items that run at once */
 };
 
-/* `n_open` items (at least 1) have no result yet: a batch is never wider. NJ_E_STATE the model
- * changed since `subject` was read; else as nj_model_open and nj_generator_create. Close it
- * also after a failure. */
+/* What there is to do. */
+struct nj_run_work {
+    uint64_t n_open;         /* items without result, at least 1: a batch is never wider */
+    uint32_t most_positions; /* prompt and answer of the longest item */
+};
+
+/* Without a batch in options or resources it is as wide as memory allows, at most 256.
+ * NJ_E_STATE the model changed since `subject` was read; else as nj_model_open and
+ * nj_generator_create. Close it also after a failure. */
 enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_file_system *fs,
                                   const struct nj_run_subject *subject,
                                   const struct nj_job_resources *resources,
-                                  const struct nj_run_options *options, uint64_t n_open,
-                                  struct nj_error *err);
+                                  const struct nj_run_options *options,
+                                  const struct nj_run_work *work, struct nj_error *err);
 void nj_run_engine_close(struct nj_run_engine *engine);
 
 #endif

@@ -134,6 +134,7 @@ static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items
     identity->n_items = survey.n_items;
     identity->items = survey.items;
     *items_before = survey.items_before;
+    setup->most_positions = survey.most_positions;
     tell_left_out(setup, survey.n_left_out);
     setup->report->n_items = survey.n_items;
     return NJ_OK;
@@ -191,9 +192,11 @@ static enum nj_status check_limits(const struct nj_run_setup *setup, struct nj_e
 
 static enum nj_status open_engine(struct nj_run_setup *setup, struct nj_error *err)
 {
-    uint64_t n_open = setup->ledger.n_items - setup->report->n_items_kept;
+    const struct nj_run_work work = {.n_open = setup->ledger.n_items -
+                                               setup->report->n_items_kept,
+                                     .most_positions = setup->most_positions};
     return nj_run_engine_open(&setup->engine, setup->environment->fs, &setup->subject,
-                              &setup->spec->resources, setup->options, n_open, err);
+                              &setup->spec->resources, setup->options, &work, err);
 }
 
 /* A folder with a run of something else is left alone. */

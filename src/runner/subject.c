@@ -37,6 +37,10 @@ enum nj_status nj_run_subject_open(struct nj_run_subject *subject,
         return status;
     }
     subject->has_info = true;
+    /* The list of all tensors of a large model is as large as many experts, and has been looked
+     * at. */
+    nj_weight_index_close(subject->info.index);
+    subject->info.index = NULL;
     struct nj_error absent;
     status = nj_tokenizer_open(fs, path, subject->info.dims.n_vocabulary, &subject->tokenizer,
                                &absent);

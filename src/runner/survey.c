@@ -72,7 +72,11 @@ static enum nj_status enter_item(struct pass *pass, const struct nj_item *item,
     survey->n_items++;
     survey->uses_job_seed = survey->uses_job_seed ||
                             (item->sampling->temperature > 0.0 && !item->sampling->has_seed);
+    uint64_t n_positions = (uint64_t)pass->ids.n_ids + item->sampling->max_tokens;
     survey->n_prompt_tokens += pass->ids.n_ids;
+    if (survey->most_positions < n_positions) {
+        survey->most_positions = n_positions < UINT32_MAX ? (uint32_t)n_positions : UINT32_MAX;
+    }
     survey->n_output_tokens_limit += item->sampling->max_tokens;
     if (survey->n_items <= pass->options->n_before) {
         survey->items_before = survey->items;

@@ -20,6 +20,7 @@ struct nj_survey {
     uint64_t n_left_out; /* items behind these, for which `max_output_tokens` has no room */
     bool uses_job_seed;  /* an item draws with a seed derived from the job's */
     uint64_t n_prompt_tokens;
+    uint32_t most_positions;        /* prompt and max_tokens of the longest item */
     uint64_t n_output_tokens_limit; /* sum of max_tokens */
     struct nj_digest items;         /* chained over all items */
     struct nj_digest items_before;  /* chained over the first `n_before` of them */
