@@ -40,9 +40,9 @@ struct nj_run_options {
     /* None of these changes a byte of the results. */
     const char *cpu_level;  /* "auto" (default), "scalar", "avx2", "avx512" */
     uint32_t n_threads;     /* 0: one per CPU */
-    uint32_t batch;         /* items under way at once; 0: 16 */
+    uint32_t batch;         /* items under way at once; 0: as memory allows, at most 256 */
     uint32_t prefill_chunk; /* prompt rows of one item in one sweep; 0: as many as fit */
-    uint64_t memory_bytes;  /* ceiling for weights and states; 0: no ceiling */
+    uint64_t memory_bytes;  /* for everything; 0: what machine and cgroup have left */
 
     double latent_norm_eps; /* 0: the job's, else the model's */
 
