@@ -37,7 +37,7 @@ struct nj_sweep_bench_figure {
     uint32_t depth;  /* of the bare reader */
     double wall_s;
     double read_s;      /* of the bare reader, for the bytes of the sweep */
-    double busy_s;      /* of the wall time, the engine not standing still for bytes */
+    double busy_s;      /* processor time of the engine thread, which computes along */
     double raw_share;   /* rate of the sweep by that of the bare reader */
     double limit_ratio; /* wall by the larger of read and busy */
     double processor_s; /* of all threads */

@@ -46,8 +46,8 @@ void nj_sweep_bench_print(FILE *out, const struct nj_sweep_bench_report *report)
     }
     (void)fprintf(out,
                   "\nof raw: rate by that of the bare reader. by limit: time by the larger "
-                  "of read and busy;\nbusy is the time in which the engine did not wait "
-                  "for bytes. cpu: of all threads.\n");
+                  "of read and busy;\nbusy: processor time of the engine thread, which "
+                  "computes along. cpu: of all threads.\n");
 }
 
 static void write_number(struct nj_json_writer *writer, const char *key, double value)

@@ -4,8 +4,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { LEAST_CAPACITY = 1024, PAGE_BYTES = 4096 };
+enum { LEAST_CAPACITY = 1024, PAGE_BYTES = 4096, HUGE_PAGE_BYTES = 2 << 20 };
 
 /* --- the watched table --- */
 
@@ -189,17 +190,29 @@ static enum nj_status open_reader(struct replay *replay, uint32_t depth, struct 
     return trace->below->open(trace->below->context, &options, &replay->reader, err);
 }
 
+/* In huge pages, as the frames of a sweep are: a read of 1 MiB into small ones is 256 pieces to
+ * the drive, and was a third as fast. Touched, so that its pages are no part of the time. */
+static uint8_t *take_memory(uint64_t bytes)
+{
+    uint64_t rounded = (bytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+    uint8_t *memory = aligned_alloc(HUGE_PAGE_BYTES, rounded);
+    if (memory != NULL) {
+        (void)madvise(memory, rounded, MADV_HUGEPAGE); /* advice */
+        memset(memory, 0, rounded);
+    }
+    return memory;
+}
+
 enum nj_status nj_read_trace_replay(const struct nj_read_trace *trace, uint32_t depth,
                                     const struct nj_clock *clock, uint64_t *elapsed_ns,
                                     struct nj_error *err)
 {
     struct replay replay = {.trace = trace, .slot_bytes = largest_read(trace)};
     assert(trace->reader != NULL && depth >= 1 && depth <= NJ_REPLAY_MOST_DEPTH);
-    replay.memory = aligned_alloc(PAGE_BYTES, depth * replay.slot_bytes);
+    replay.memory = take_memory(depth * replay.slot_bytes);
     if (replay.memory == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "read without a sweep: out of memory");
     }
-    memset(replay.memory, 0, depth * replay.slot_bytes); /* its pages are no part of the time */
     enum nj_status status = open_reader(&replay, depth, err);
     if (status != NJ_OK) {
         goto out;
