@@ -407,7 +407,7 @@ static void tell(struct bench *bench)
     struct nj_stream_report stream;
     struct rusage usage;
     nj_model_stream_report(bench->model, &stream);
-    report->model_bytes = nj_model_plan(bench->model)->useful_bytes;
+    report->useful_bytes = nj_model_plan(bench->model)->useful_bytes;
     report->memory_bytes = bench->model_options.memory_bytes;
     report->reader = bench->trace.below->name;
     if (report->note[0] == '\0' && stream.note != NULL) {

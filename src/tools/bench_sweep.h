@@ -45,7 +45,7 @@ struct nj_sweep_bench_figure {
 };
 
 struct nj_sweep_bench_report {
-    uint64_t model_bytes;
+    uint64_t useful_bytes; /* with which nothing would be read again */
     uint64_t memory_bytes;
     uint64_t peak_bytes; /* of the process */
     const char *reader;

@@ -26,13 +26,14 @@ static void print_figure(FILE *out, const struct nj_sweep_bench_figure *figure)
 
 void nj_sweep_bench_print(FILE *out, const struct nj_sweep_bench_report *report)
 {
-    (void)fprintf(out,
-                  "%.2f GB of weights in %.2f GB of memory (peak of the process %.2f GB), "
-                  "reader: %s%s%s\nmedians of %u pairs of a sweep and a bare reader "
-                  "over the same bytes at its best depth\n\n",
-                  (double)report->model_bytes / giga, (double)report->memory_bytes / giga,
-                  (double)report->peak_bytes / giga, report->reader,
-                  report->note[0] == '\0' ? "" : ": ", report->note, report->n_pairs);
+    (void)fprintf(
+        out,
+        "%.2f GB would hold everything, %.2f GB are given (peak of the process %.2f GB), "
+        "reader: %s%s%s\nmedians of %u pairs of a sweep and a bare reader "
+        "over the same bytes at its best depth\n\n",
+        (double)report->useful_bytes / giga, (double)report->memory_bytes / giga,
+        (double)report->peak_bytes / giga, report->reader, report->note[0] == '\0' ? "" : ": ",
+        report->note, report->n_pairs);
     (void)fprintf(out, "rows tokens/s    s/sweep   read s   busy s GB/sweep GB/token    GB/s "
                        "of raw  by limit     cpu s  bound by\n");
     for (int i = 0; i < NJ_SWEEP_BENCH_WIDTHS; i++) {
@@ -87,7 +88,7 @@ void nj_sweep_bench_write(struct nj_json_writer *writer,
 {
     nj_json_begin_object(writer);
     write_count(writer, "version", 1);
-    write_count(writer, "model_bytes", report->model_bytes);
+    write_count(writer, "useful_bytes", report->useful_bytes);
     write_count(writer, "memory_bytes", report->memory_bytes);
     write_count(writer, "peak_bytes", report->peak_bytes);
     write_count(writer, "pairs", report->n_pairs);
