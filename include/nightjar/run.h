@@ -62,6 +62,8 @@ struct nj_run_report {
     uint64_t n_items_resumed;
     uint64_t n_tokens_generated; /* by this run */
     uint64_t n_tokens_restored;  /* chosen by earlier runs, of items under way */
+    uint64_t n_positions_restored; /* of those and of prompts, not read again for a snapshot */
+    uint64_t n_snapshots;          /* written by this run */
     uint64_t n_prompt_tokens;    /* of the items that this run began */
     uint64_t n_sweeps;
     uint64_t n_rows;

@@ -1,6 +1,6 @@
 #include "job/running_keys.h"
 
-enum { BATCH_LIMIT = 65536, THREADS_LIMIT = 1024, NICE_LIMIT = 19 };
+enum { BATCH_LIMIT = 65536, THREADS_LIMIT = 1024, NICE_LIMIT = 19, SWEEPS_LIMIT = 1000000 };
 
 void nj_context_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
@@ -121,17 +121,54 @@ void nj_nice_read(struct nj_schema *schema, const struct nj_node_pair *pair, voi
 
 /* --- snapshot --- */
 
+/* "2 sweeps": 2; 0 for text that is no number of sweeps. */
+static uint32_t sweeps_of(struct nj_text text)
+{
+    uint32_t n = 0;
+    size_t place = 0;
+    while (place < text.length_bytes && text.data[place] >= '0' && text.data[place] <= '9' &&
+           n < SWEEPS_LIMIT) {
+        n = n * 10 + (uint32_t)(text.data[place] - '0');
+        place++;
+    }
+    struct nj_text rest = {.data = text.data + place,
+                           .length_bytes = text.length_bytes - place};
+    bool is_unit = nj_text_equals(rest, " sweeps") || nj_text_equals(rest, " sweep");
+    return is_unit && n <= SWEEPS_LIMIT ? n : 0;
+}
+
 static void read_every(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_snapshot *snapshot = target;
-    (void)nj_expect_duration(schema, pair, &snapshot->every_ns);
+    struct nj_text text;
+    if (!nj_expect_text(schema, pair, &text)) {
+        return;
+    }
+    snapshot->every_sweeps = sweeps_of(text);
+    if (snapshot->every_sweeps == 0 && !nj_text_equals(text, "auto")) {
+        (void)nj_expect_duration(schema, pair, &snapshot->every_ns);
+    }
 }
 
 static void read_compress(struct nj_schema *schema, const struct nj_node_pair *pair,
                           void *target)
 {
     struct nj_job_snapshot *snapshot = target;
-    snapshot->has_compress = nj_expect_boolean(schema, pair, &snapshot->compress);
+    struct nj_text text;
+    if (!nj_expect_text(schema, pair, &text)) {
+        return;
+    }
+    if (nj_text_equals(text, "auto") || nj_text_equals(text, "true")) {
+        snapshot->compress = NJ_COMPRESS_AUTO;
+    } else if (nj_text_equals(text, "off") || nj_text_equals(text, "false")) {
+        snapshot->compress = NJ_COMPRESS_OFF;
+    } else if (text.length_bytes == 1 && text.data[0] >= '1' && text.data[0] <= '9') {
+        snapshot->compress = text.data[0] - '0';
+    } else {
+        nj_schema_error(schema, pair->value->place, NULL,
+                        "'compress' must be auto, off or a level from 1 to 9, not '%s'",
+                        text.data);
+    }
 }
 
 static void read_write_budget(struct nj_schema *schema, const struct nj_node_pair *pair,

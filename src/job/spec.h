@@ -179,13 +179,15 @@ struct nj_job_resources {
     struct nj_place nice_place;
 };
 
-/* How snapshots are written. 0: not said. */
+enum { NJ_COMPRESS_AUTO = 0, NJ_COMPRESS_OFF = -1 }; /* else zlib's level, 1 to 9 */
+
+/* How snapshots are written. 0: not said. At most one of `every_ns` and `every_sweeps`. */
 struct nj_job_snapshot {
     struct nj_place place;
     uint64_t every_ns;
-    uint64_t write_budget_bytes; /* a day */
-    bool has_compress;
-    bool compress;
+    uint32_t every_sweeps;
+    uint64_t write_budget_bytes; /* an hour */
+    int compress;
 };
 
 /* Bits of nj_job_spec.output_formats. */

@@ -127,6 +127,7 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
     case NJ_JOURNAL_ALIVE:
         return nj_history_add(history, &entry, err);
     case NJ_JOURNAL_CLAIMED:
+    case NJ_JOURNAL_SNAPSHOT: /* the loader looks at the segments themselves */
         break;
     }
     return NJ_OK;

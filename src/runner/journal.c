@@ -42,6 +42,12 @@ enum nj_status nj_journal_append(struct nj_log_file *journal,
         nj_write_u32(&writer, entry->sample);
         nj_write_u32(&writer, entry->is_ok ? 1 : 0);
         break;
+    case NJ_JOURNAL_SNAPSHOT:
+        nj_write_u64(&writer, entry->item_index);
+        nj_write_u32(&writer, entry->sample);
+        nj_write_u32(&writer, 0);
+        nj_write_u64(&writer, entry->segment_number);
+        break;
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:
     case NJ_JOURNAL_FINISHED:
@@ -69,6 +75,12 @@ enum nj_status nj_journal_decode(const struct nj_record *record, struct nj_journ
         entry->item_index = nj_read_u64(&reader);
         entry->sample = nj_read_u32(&reader);
         entry->is_ok = nj_read_u32(&reader) == 1;
+        break;
+    case NJ_JOURNAL_SNAPSHOT:
+        entry->item_index = nj_read_u64(&reader);
+        entry->sample = nj_read_u32(&reader);
+        (void)nj_read_u32(&reader); /* reserved */
+        entry->segment_number = nj_read_u64(&reader);
         break;
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:

@@ -27,7 +27,8 @@ enum nj_journal_type {
     NJ_JOURNAL_STOPPED = 5,  /* asked to stop, everything synced */
     NJ_JOURNAL_FINISHED = 6, /* every item done, derived files written */
     NJ_JOURNAL_PAUSED = 7,   /* the disk is full: the run waits for room */
-    NJ_JOURNAL_ALIVE = 8 /* how far it was at some moment: all that is known of a killed run */
+    NJ_JOURNAL_ALIVE = 8, /* how far it was at some moment: all that is known of a killed run */
+    NJ_JOURNAL_SNAPSHOT = 9 /* a segment is an item's current one, and durable */
 };
 
 /* Fields that a type does not use are zero. */
@@ -37,7 +38,8 @@ struct nj_journal_entry {
     uint64_t item_index;
     uint32_t sample;
     bool is_ok;
-    int64_t unix_ms; /* started, stopped, finished, paused, alive; as all below */
+    uint64_t segment_number; /* snapshot */
+    int64_t unix_ms;         /* started, stopped, finished, paused, alive; as all below */
     uint64_t n_items_done;
     uint64_t n_items_under_way;
     uint64_t n_tokens_restored;  /* of items under way when it started */

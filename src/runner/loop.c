@@ -64,6 +64,11 @@ static struct nj_slot *free_slot(struct nj_loop *loop)
     return NULL;
 }
 
+static uint32_t index_of(const struct nj_loop *loop, const struct nj_slot *slot)
+{
+    return (uint32_t)(slot - loop->slots);
+}
+
 static enum nj_status begin_item(struct nj_loop *loop, struct nj_slot *slot, uint64_t index,
                                  struct nj_error *err)
 {
@@ -76,11 +81,13 @@ static enum nj_status begin_item(struct nj_loop *loop, struct nj_slot *slot, uin
         return status;
     }
     slot->began_ns = now_ns(loop);
+    nj_run_snapshots_begin_item(loop->snapshots, index_of(loop, slot), slot);
     loop->counts.n_prompt += slot->prompt.n_ids;
     loop->counts.n_restored += slot->n_restored;
     loop->counts.n_resumed += slot->n_restored > 0 ? 1 : 0;
-    loop->counts.n_fed_again +=
-        slot->n_restored > 0 ? slot->prompt.n_ids + slot->n_restored : 0;
+    if (slot->n_restored > 0) {
+        loop->counts.n_fed_again += nj_sequence_n_pending(slot->sequence);
+    }
     tell_item(loop, slot->n_restored > 0 ? NJ_EVENT_ITEM_RESUMED : NJ_EVENT_ITEM_STARTED, slot);
     return NJ_OK;
 }
@@ -184,13 +191,21 @@ static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
 {
     uint32_t n_events = 0;
     uint64_t began_ns = now_ns(loop);
-    enum nj_status status =
-        nj_generator_step(loop->supply.generator, loop->events, &n_events, err);
+    enum nj_status status = nj_run_snapshots_before_sweep(loop->snapshots, loop->slots, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    status = nj_generator_step(loop->supply.generator, loop->events, &n_events, err);
     if (status == NJ_E_IO) {
         status = NJ_E_WEIGHTS; /* all that a sweep reads are weights */
     }
     if (status == NJ_OK) {
         status = nj_checkpoint_tokens(loop->checkpoint, loop->events, n_events, err);
+    }
+    if (status == NJ_OK) { /* what a snapshot holds is in the token log now */
+        nj_run_snapshots_after_sweep(loop->snapshots);
+    } else {
+        nj_run_snapshots_abandon(loop->snapshots);
     }
     if (status == NJ_OK) {
         status = note_tokens(loop, n_events, err);
@@ -225,6 +240,7 @@ static enum nj_status finish_items(struct nj_loop *loop, struct nj_error *err)
         struct nj_slot *slot = &loop->slots[i];
         if (nj_slot_is_finished(slot)) {
             tell_item(loop, NJ_EVENT_ITEM_DONE, slot);
+            nj_run_snapshots_end_item(loop->snapshots, i);
             nj_slot_end(slot, loop->supply.generator);
         }
     }
@@ -264,7 +280,11 @@ enum nj_status nj_loop_run(struct nj_loop *loop, struct nj_error *err)
             break;
         }
         status = look_around(loop, err);
-        if (status != NJ_OK || loop->was_stopped || loop->limit != NJ_RUN_LIMIT_NONE) {
+        if (status == NJ_OK && (loop->was_stopped || loop->limit != NJ_RUN_LIMIT_NONE)) {
+            status = nj_run_snapshots_stop(loop->snapshots, loop->slots, err);
+            break;
+        }
+        if (status != NJ_OK) {
             break;
         }
         status = sweep(loop, err);

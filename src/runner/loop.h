@@ -15,6 +15,7 @@
 #include "runner/host.h"
 #include "runner/limits.h"
 #include "runner/slot.h"
+#include "runner/snapshots.h"
 
 /* What this process did, for the report. */
 struct nj_loop_counts {
@@ -23,7 +24,7 @@ struct nj_loop_counts {
     uint64_t n_restored;  /* ids taken from the token log */
     uint64_t n_resumed;   /* items that had some */
     uint64_t n_under_way; /* in the batch now */
-    uint64_t n_fed_again; /* ids that an earlier run had fed: of prompts and restored */
+    uint64_t n_fed_again; /* ids that an earlier run had fed, and that no snapshot spared */
     uint64_t n_sweeps;
 };
 
@@ -32,6 +33,7 @@ struct nj_loop {
     const struct nj_run_host *host;
     struct nj_slot_supply supply;
     struct nj_checkpoint *checkpoint;
+    struct nj_run_snapshots *snapshots;
     struct nj_clock clock;
     struct nj_slot *slots; /* (n_slots), zeroed */
     uint32_t n_slots;

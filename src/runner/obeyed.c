@@ -23,9 +23,6 @@ void nj_tell_what_is_ignored(const struct nj_job_spec *spec, const struct nj_log
     for (size_t i = 0; i < spec->n_daemon_keys; i++) {
         say_ignored(log, spec->daemon_keys[i].name, spec->daemon_keys[i].place);
     }
-    if (spec->snapshot.place.line > 0) {
-        say_ignored(log, "snapshot", spec->snapshot.place);
-    }
     if (spec->resources.nice_place.line > 0) {
         say_ignored(log, "nice", spec->resources.nice_place);
     }

@@ -13,7 +13,7 @@
 /* NJ_E_INPUT naming place and key of the first setting that a run does not obey. */
 enum nj_status nj_check_job_is_obeyed(const struct nj_job_spec *spec, struct nj_error *err);
 
-/* One warning for each setting that a run ignores (schedule, power, snapshot, ...). */
+/* One warning for each setting that a run ignores (schedule, power, nice, ...). */
 void nj_tell_what_is_ignored(const struct nj_job_spec *spec, const struct nj_log *log);
 
 #endif

@@ -16,6 +16,7 @@
 
 /* Everything a run holds. Zeroed is empty; nj_run_job releases it in one place. */
 struct run {
+    const struct nj_file_system *impatient_fs; /* the environment's own, which never waits */
     struct nj_run_environment environment; /* writes through `pause` where somebody can wait */
     struct nj_disk_pause pause;
     struct nj_chronicle chronicle;
@@ -24,6 +25,7 @@ struct run {
     struct nj_folder_host folder_host;
     struct nj_run_host host;
     struct nj_checkpoint checkpoint;
+    struct nj_run_snapshots snapshots;
     struct nj_loop loop;
 };
 
@@ -100,6 +102,23 @@ static void prepare_checkpoint(struct run *run)
                                              .tokenizer = setup->subject.tokenizer};
 }
 
+static enum nj_status prepare_snapshots(struct run *run, struct nj_error *err)
+{
+    struct nj_run_setup *setup = &run->setup;
+    /* The writer's thread must not be the one that waits for room and asks people. */
+    struct nj_run_snapshots_place place = {.fs = run->impatient_fs,
+                                           .run_directory_fd = setup->folder.directory_fd,
+                                           .clock = run->environment.clock,
+                                           .log = run->environment.log,
+                                           .journal = &setup->logs.files[NJ_LOG_JOURNAL],
+                                           .model = setup->engine.model,
+                                           .weights = &setup->subject.info.fingerprint,
+                                           .entropy = run->environment.entropy,
+                                           .n_slots = setup->engine.batch};
+    return nj_run_snapshots_open(&run->snapshots, &place, &setup->spec->snapshot,
+                                 setup->engine.generator, err);
+}
+
 static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
 {
     struct nj_run_setup *setup = &run->setup;
@@ -116,6 +135,7 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
                                            .setting = &setup->subject.setting,
                                            .ledger = &setup->ledger};
     loop->checkpoint = &run->checkpoint;
+    loop->snapshots = &run->snapshots;
     loop->clock = run->environment.clock;
     loop->limits = setup->limits;
     loop->n_items_kept = setup->report->n_items_kept;
@@ -127,6 +147,9 @@ static enum nj_status prepare_work(struct run *run, struct nj_error *err)
     prepare_host(run);
     prepare_checkpoint(run);
     enum nj_status status = prepare_loop(run, err);
+    if (status == NJ_OK) {
+        status = prepare_snapshots(run, err);
+    }
     return status == NJ_OK ? nj_checkpoint_open_live(&run->checkpoint, err) : status;
 }
 
@@ -142,6 +165,8 @@ static void fill_report(struct run *run)
     report->n_tokens_restored = counts->n_restored;
     report->n_prompt_tokens = counts->n_prompt;
     report->n_sweeps = counts->n_sweeps;
+    report->n_positions_restored = run->snapshots.counts.n_positions;
+    report->n_snapshots = run->snapshots.counts.n_durable;
     if (setup->engine.generator != NULL) {
         report->n_rows = nj_generator_n_rows(setup->engine.generator);
         report->weight_bytes_read = nj_model_read_bytes(setup->engine.model);
@@ -264,6 +289,7 @@ static void release(struct run *run)
 {
     const struct nj_file_system *fs = run->environment.fs;
     nj_checkpoint_deinit(&run->checkpoint);
+    nj_run_snapshots_close(&run->snapshots); /* after the loop: it looks at its sequences */
     free(run->loop.slots);
     free(run->loop.events);
     if (run->setup.folder.is_open) {
@@ -283,6 +309,7 @@ enum nj_status nj_run_job(const struct nj_run_environment *environment,
     }
     memset(report, 0, sizeof *report);
     run->environment = *environment;
+    run->impatient_fs = environment->fs;
     run->setup = (struct nj_run_setup){.environment = &run->environment,
                                        .spec = spec,
                                        .job_file = job_file,

@@ -32,7 +32,7 @@ static void limits_and_resources_arrive_as_written(void)
                    "threads: 2\nnice: 10\n"
                    "budget: {max_items: 3, max_output_tokens: 40000,\n"
                    "         max_runtime: 20h, item_timeout: \"10m\"}\n"
-                   "snapshot: {every: 15m, compress: false, write_budget: 20GB}\n"
+                   "snapshot: {every: 15m, compress: off, write_budget: 20GB}\n"
                    "output: {formats: [csv, markdown], filename: \"{{_index}}-a\"}\n");
     REQUIRE_OK(reading.status, &reading.error);
     const struct nj_job_spec *spec = reading.spec;
@@ -48,11 +48,37 @@ static void limits_and_resources_arrive_as_written(void)
     CHECK_EQ(spec->budget.max_runtime_ns, 1200 * minute_ns);
     CHECK_EQ(spec->budget.item_timeout_ns, 10 * minute_ns);
     CHECK_EQ(spec->snapshot.every_ns, 15 * minute_ns);
-    CHECK(spec->snapshot.has_compress && !spec->snapshot.compress);
+    CHECK_EQ(spec->snapshot.every_sweeps, 0);
+    CHECK_EQ(spec->snapshot.compress, NJ_COMPRESS_OFF);
     CHECK_EQ(spec->snapshot.write_budget_bytes, UINT64_C(20000000000));
     CHECK_EQ(spec->output_formats, NJ_OUTPUT_JSONL | NJ_OUTPUT_MARKDOWN | NJ_OUTPUT_CSV);
     CHECK_TEXT(shown(spec->filename_template), "{{_index}}-a");
     close_reading(&reading);
+}
+
+static void snapshots_come_by_themselves_by_time_or_by_sweeps(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t every_ns;
+        uint32_t every_sweeps;
+        int compress;
+    } cases[] = {
+        {HEAD "snapshot: {every: auto, compress: auto}\n", 0, 0, NJ_COMPRESS_AUTO},
+        {HEAD "snapshot: {every: 2 sweeps, compress: 9}\n", 0, 2, 9},
+        {HEAD "snapshot: {every: 1 sweep, compress: false}\n", 0, 1, NJ_COMPRESS_OFF},
+        {HEAD "snapshot: {every: 90s, compress: true}\n", UINT64_C(90000000000), 0,
+         NJ_COMPRESS_AUTO},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading reading;
+        read_text(&reading, cases[i].text);
+        REQUIRE_OK(reading.status, &reading.error);
+        CHECK_EQ(reading.spec->snapshot.every_ns, cases[i].every_ns);
+        CHECK_EQ(reading.spec->snapshot.every_sweeps, cases[i].every_sweeps);
+        CHECK_EQ(reading.spec->snapshot.compress, cases[i].compress);
+        close_reading(&reading);
+    }
 }
 
 static void failures_are_counted_or_a_share_of_the_items(void)
@@ -96,6 +122,11 @@ static void what_makes_no_sense_is_refused(void)
         {"budget: {max_token: 5}", "10: unknown key 'max_token' in budget, known: max_items, "
                                    "max_output_tokens, max_runtime, item_timeout"},
         {"snapshot: {evry: 5s}", "12: unknown key 'evry' in snapshot, did you mean 'every'?"},
+        {"snapshot: {every: 0 sweeps}",
+         "19: 'every' must be a duration, not '0 sweeps', write a "
+         "number and a unit, such as 30s, 15m, 20h or 1h30m"},
+        {"snapshot: {compress: 10}", "22: 'compress' must be auto, off or a level from 1 to 9, "
+                                     "not '10'"},
         {"output: {formats: [json]}", "20: 'formats' must be jsonl, markdown or csv, not "
                                       "'json'"},
         {"output: {filename: \"{{place}}\"}",
@@ -114,6 +145,7 @@ int main(void)
 {
     RUN(what_is_not_said_limits_nothing);
     RUN(limits_and_resources_arrive_as_written);
+    RUN(snapshots_come_by_themselves_by_time_or_by_sweeps);
     RUN(failures_are_counted_or_a_share_of_the_items);
     RUN(what_makes_no_sense_is_refused);
     return test_result();

@@ -308,13 +308,15 @@ static void a_run_can_be_made_to_end_as_by_a_bug(void)
     CHECK(report.n_tokens_restored > 0);
 }
 
+/* After a run that ended without a word, and so without a snapshot, everything is read again.
+ */
 static void rows_that_read_what_was_given_are_told_apart(void)
 {
     struct timed_run tiny = {.folder = "rows",
-                             .job = "nightjar: 1\n" FOUR_ITEMS,
+                             .job = "nightjar: 1\nsnapshot: {every: 100h}\n" FOUR_ITEMS,
                              .stop_after_sweeps = 2,
-                             .stop_with = NJ_RUN_DRAIN};
-    CHECK_EQ(timed_run(&tiny), NJ_E_STOPPED);
+                             .stop_with = NJ_RUN_BREAK};
+    CHECK_EQ(timed_run(&tiny), NJ_E_INTERNAL);
     CHECK_EQ(n_prefill_rows, 3 + 2 + 2 + 1 + 1);
     CHECK_EQ(n_rows, n_prefill_rows + 4); /* d was done with its first id */
     tiny.stop_after_sweeps = 0;
@@ -322,6 +324,23 @@ static void rows_that_read_what_was_given_are_told_apart(void)
     REQUIRE_OK(timed_run(&tiny), &err);
 
     CHECK_EQ(n_prefill_rows, 3 + 2 + 2 + 1 + 4 * 2); /* with the restored ids */
+    CHECK_EQ(n_rows, n_prefill_rows + 2 + 2);
+}
+
+/* Of each of the four items only the id that was chosen last. */
+static void after_a_stop_only_what_no_snapshot_holds_is_read_again(void)
+{
+    struct timed_run tiny = {.folder = "spared",
+                             .job = "nightjar: 1\nsnapshot: {every: 100h}\n" FOUR_ITEMS,
+                             .stop_after_sweeps = 2,
+                             .stop_with = NJ_RUN_DRAIN};
+    CHECK_EQ(timed_run(&tiny), NJ_E_STOPPED);
+    CHECK_EQ(report.n_snapshots, 4);
+    tiny.stop_after_sweeps = 0;
+
+    REQUIRE_OK(timed_run(&tiny), &err);
+
+    CHECK_EQ(n_prefill_rows, 4);
     CHECK_EQ(n_rows, n_prefill_rows + 2 + 2);
 }
 
@@ -339,10 +358,11 @@ static void the_history_tells_what_every_run_did_and_how_long(void)
                                          "stopped", "started",     "finished"};
     static const double seconds[] = {-1, 10, -1, 2, -1, 20};
     static const double generated[] = {-1, 10, -1, 1, -1, 20};
-    static const double fed_again[] = {-1, 0, -1, 14, -1, 15};
+    static const double fed_again[] = {-1, 0, -1, 14, -1, 1}; /* a stop spares */
     struct nj_json *document = NULL;
     struct timed_run tiny = {.folder = "history",
                              .job = "nightjar: 1\nids: [1, 2, 3]\n"
+                                    "snapshot: {every: 100h}\n"
                                     "sampling: {temperature: 1, seed: 3, max_tokens: 32}\n",
                              .stop_after_sweeps = 11,
                              .stop_with = NJ_RUN_BREAK};
@@ -382,6 +402,7 @@ int main(void)
     RUN(failed_items_end_the_run_when_there_are_enough);
     RUN(a_run_can_be_made_to_end_as_by_a_bug);
     RUN(rows_that_read_what_was_given_are_told_apart);
+    RUN(after_a_stop_only_what_no_snapshot_holds_is_read_again);
     RUN(the_history_tells_what_every_run_did_and_how_long);
     return test_result();
 }
