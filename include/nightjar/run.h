@@ -60,11 +60,11 @@ struct nj_run_report {
     uint64_t n_items_failed; /* ditto */
     uint64_t n_items_kept;   /* finished by earlier runs */
     uint64_t n_items_resumed;
-    uint64_t n_tokens_generated; /* by this run */
-    uint64_t n_tokens_restored;  /* chosen by earlier runs, of items under way */
+    uint64_t n_tokens_generated;   /* by this run */
+    uint64_t n_tokens_restored;    /* chosen by earlier runs, of items under way */
     uint64_t n_positions_restored; /* of those and of prompts, not read again for a snapshot */
     uint64_t n_snapshots;          /* written by this run */
-    uint64_t n_prompt_tokens;    /* of the items that this run began */
+    uint64_t n_prompt_tokens;      /* of the items that this run began */
     uint64_t n_sweeps;
     uint64_t n_rows;
     uint64_t weight_bytes_read;
@@ -73,11 +73,12 @@ struct nj_run_report {
 
 /* NJ_OK every item is done (see n_items_failed); also when all were done before.
  * NJ_E_STOPPED by should_stop; the same call continues. NJ_E_LIMIT `budget.max_runtime` or
- * `stop_on_failures` of the job ended it; with a higher limit the same call continues. NJ_E_INPUT the job file or an item is
- * wrong; NJ_E_STATE another job, model or numerics version, or another process in the folder;
- * NJ_E_NOT_FOUND, NJ_E_WEIGHTS the model; NJ_E_BUDGET memory or disk is too small;
- * NJ_E_STORAGE a write or sync failed; NJ_E_PERMISSION, NJ_E_IO, NJ_E_MEMORY,
- * NJ_E_UNSUPPORTED, NJ_E_USAGE. The report is filled in as far as the run came. */
+ * `stop_on_failures` of the job ended it; with a higher limit the same call continues.
+ * NJ_E_INPUT the job file or an item is wrong; NJ_E_STATE another job, model or numerics
+ * version, or another process in the folder; NJ_E_NOT_FOUND, NJ_E_WEIGHTS the model;
+ * NJ_E_BUDGET memory or disk is too small; NJ_E_STORAGE a write or sync failed;
+ * NJ_E_PERMISSION, NJ_E_IO, NJ_E_MEMORY, NJ_E_UNSUPPORTED, NJ_E_USAGE. The report is filled in
+ * as far as the run came. */
 enum nj_status nj_run_file(const struct nj_run_options *options, struct nj_run_report *report,
                            struct nj_error *err);
 
