@@ -106,7 +106,7 @@ static int run_job(const struct nj_job_spec *spec, struct nj_bytes content,
     struct nj_arena arena = {0};
     struct nj_diagnostics complaints;
     nj_diagnostics_init(&complaints, &arena);
-    nj_watcher_begin_job(watcher);
+    nj_watcher_begin_job(watcher, spec);
     enum nj_status status =
         run_spec(spec, content, options, watcher, &complaints, &report, &err);
     nj_watcher_end_line(watcher);

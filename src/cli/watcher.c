@@ -22,7 +22,6 @@ enum nj_status nj_watcher_init(struct nj_watcher *watcher, bool as_json, struct 
     enum nj_status status = nj_signals_create(&watcher->signals, err);
     if (status == NJ_OK) {
         nj_json_writer_init(&watcher->writer);
-        nj_watcher_begin_job(watcher);
     }
     return status;
 }
@@ -33,10 +32,20 @@ void nj_watcher_deinit(struct nj_watcher *watcher)
     nj_signals_destroy(watcher->signals);
 }
 
-void nj_watcher_begin_job(struct nj_watcher *watcher)
+static double mean_max_tokens(const struct nj_job_spec *spec)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < spec->n_prompts; i++) {
+        sum += spec->prompts[i].sampling.max_tokens;
+    }
+    return spec->n_prompts > 0 ? sum / (double)spec->n_prompts : 0.0;
+}
+
+void nj_watcher_begin_job(struct nj_watcher *watcher, const struct nj_job_spec *spec)
 {
     watcher->has_told_end = false;
-    nj_progress_init(&watcher->progress, stderr, has_live_line(), nj_clock_system());
+    nj_progress_init(&watcher->progress, stderr, has_live_line(), nj_clock_system(),
+                     mean_max_tokens(spec));
 }
 
 void nj_watcher_end_line(struct nj_watcher *watcher)

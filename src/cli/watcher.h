@@ -30,8 +30,8 @@ struct nj_watcher {
 enum nj_status nj_watcher_init(struct nj_watcher *watcher, bool as_json, struct nj_error *err);
 void nj_watcher_deinit(struct nj_watcher *watcher);
 
-/* Before each job: nothing of it has happened yet. */
-void nj_watcher_begin_job(struct nj_watcher *watcher);
+/* Before each job, and before its first event: nothing of it has happened yet. */
+void nj_watcher_begin_job(struct nj_watcher *watcher, const struct nj_job_spec *spec);
 
 /* After each job: another line can be printed. */
 void nj_watcher_end_line(struct nj_watcher *watcher);
