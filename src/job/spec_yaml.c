@@ -96,8 +96,8 @@ static bool name_the_same_folder(struct nj_text a, struct nj_text b)
         return false;
     }
     for (size_t i = 0; i < a.length_bytes; i++) {
-        char of_a = a.data[i] == ' ' ? '-' : a.data[i];
-        char of_b = b.data[i] == ' ' ? '-' : b.data[i];
+        char of_a = (char)(a.data[i] == ' ' ? '-' : a.data[i]);
+        char of_b = (char)(b.data[i] == ' ' ? '-' : b.data[i]);
         if (of_a != of_b) {
             return false;
         }

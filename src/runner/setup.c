@@ -192,8 +192,8 @@ static enum nj_status check_limits(const struct nj_run_setup *setup, struct nj_e
 
 static enum nj_status open_engine(struct nj_run_setup *setup, struct nj_error *err)
 {
-    const struct nj_run_work work = {.n_open = setup->ledger.n_items -
-                                               setup->report->n_items_kept,
+    const struct nj_run_work work = {.n_open =
+                                         setup->ledger.n_items - setup->report->n_items_kept,
                                      .most_positions = setup->most_positions};
     return nj_run_engine_open(&setup->engine, setup->environment->fs, &setup->subject,
                               &setup->spec->resources, setup->options, &work, err);
