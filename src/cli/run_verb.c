@@ -40,7 +40,7 @@ static const char usage[] =
     "   1  a limit of the job ended it, or the output could not be written\n"
     "   2  the command line makes no sense\n"
     "   3  the job file or its rows are wrong\n"
-    "   6  changed job, model or numerics, or a folder in use\n"
+    "   6  changed job, model or numerics; a folder in use, or of other files\n"
     "   7  finished, but some items failed\n"
     "   9  permission denied\n"
     "  11  memory, threads or disk do not suffice\n"

@@ -39,6 +39,62 @@ static enum place find_place(const struct nj_run_folder *folder)
     return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino ? IN_PLACE : MOVED;
 }
 
+/* What a listing of the folder found. */
+struct contents {
+    bool has_log;
+    char foreign[64]; /* the first name by bytes that no run puts there before its logs; cut */
+};
+
+static bool begins_with(const char *name, const char *start)
+{
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
+/* A log, one of its segments, or damaged bytes of it. */
+static bool is_of_a_log(const char *name)
+{
+    return begins_with(name, "journal.log") || begins_with(name, "tokens.log") ||
+           begins_with(name, "results.log");
+}
+
+/* Written before the logs, so that a kill may leave it alone; or hidden, as .gitkeep is, and in
+ * nobody's way. */
+static bool is_harmless(const char *name)
+{
+    return name[0] == '.' || strcmp(name, "run.lock") == 0;
+}
+
+static enum nj_status note_contents(void *context, const char *name, struct nj_error *err)
+{
+    struct contents *contents = context;
+    (void)err;
+    contents->has_log = contents->has_log || is_of_a_log(name);
+    bool is_first = contents->foreign[0] == '\0' || strcmp(name, contents->foreign) < 0;
+    if (!is_harmless(name) && is_first) {
+        (void)snprintf(contents->foreign, sizeof contents->foreign, "%s", name);
+    }
+    return NJ_OK;
+}
+
+/* A run removes and replaces files by name. In a folder of somebody else's, such as a model's,
+ * these are not its own; it is left as it was, without even a lock. */
+static enum nj_status refuse_foreign(const struct nj_run_folder *folder, struct nj_error *err)
+{
+    struct contents contents = {0};
+    enum nj_status status =
+        nj_file_list(folder->fs, folder->directory_fd, note_contents, &contents, err);
+    if (status != NJ_OK) {
+        return nj_prefix(err, status, "look into the run folder %s", folder->path);
+    }
+    if (contents.has_log || contents.foreign[0] == '\0') {
+        return NJ_OK;
+    }
+    return nj_fail(err, NJ_E_STATE,
+                   "%s is no run folder: it holds other files (such as %s) and none of a run's "
+                   "logs. Nothing was written; give an empty or a new folder with --out DIR",
+                   folder->path, contents.foreign);
+}
+
 static enum nj_status open_and_lock(struct nj_run_folder *folder, struct nj_error *err)
 {
     const struct nj_file_system *fs = folder->fs;
@@ -49,6 +105,11 @@ static enum nj_status open_and_lock(struct nj_run_folder *folder, struct nj_erro
         enum nj_status reason = status == NJ_E_NOT_FOUND ? NJ_E_USAGE : status;
         return nj_prefix(err, reason, "the run folder %s is not a folder or cannot be made",
                          folder->path);
+    }
+    status = refuse_foreign(folder, err);
+    if (status != NJ_OK) {
+        (void)fs->close(fs->context, folder->directory_fd); /* only looked at */
+        return status;
     }
     status = nj_file_lock(fs, folder->directory_fd, "run.lock", &folder->lock_fd, err);
     if (status != NJ_OK) {

@@ -65,6 +65,17 @@ kill -TERM "$pid"
 wait "$pid"
 has held.err "continue with: nightjar run long.yaml --threads 1 --out busy"
 
+# A folder of somebody else's is left as it is, whatever the flag; hidden files are in nobody's way.
+ls -lA model >before
+both "a folder with other files and no run" 6 state job.yaml --out model
+has err "model is no run folder: it holds other files (such as config.json)"
+both "and --fresh does not move it away" 6 state job.yaml --out model --fresh
+both "nor does --restart go on in it" 6 state job.yaml --out model --restart
+ls -lA model | cmp - before || fail "something was written into it"
+[ ! -e model.1 ] || fail "it was moved"
+mkdir kept && : >kept/.gitkeep
+check "0: an empty folder" 0 "$nightjar" run job.yaml --out kept
+
 # A token whose embedding is no number makes its items fail, and no other.
 cp -r model sick
 shard=$(grep -l embed_tokens sick/*.safetensors)
