@@ -2,11 +2,13 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/arena.h"
 #include "base/decimal.h"
 #include "base/json.h"
 #include "nightjar/model.h"
+#include "runner/configuration.h"
 
 static void write_unsigned(struct nj_json_writer *writer, const char *key, uint64_t value)
 {
@@ -73,12 +75,22 @@ static void write_reproducible(const struct nj_manifest *manifest,
     write_unsigned(writer, "numerics_version", identity->numerics_version);
     nj_json_key(writer, "latent_norm_eps");
     nj_json_write_number(writer, nj_decimal_of_float(identity->latent_norm_eps));
+    nj_json_key(writer, "configuration");
+    nj_configuration_write(manifest->spec, writer);
     write_unsigned(writer, "items_ok", manifest->ledger->n_ok);
     write_unsigned(writer, "items_failed", manifest->ledger->n_failed);
     write_digest(writer, "results_sha256", &manifest->results);
     write_format(manifest, writer, "csv_sha256", NJ_OUTPUT_CSV, &manifest->csv);
     write_format(manifest, writer, "markdown_sha256", NJ_OUTPUT_MARKDOWN, &manifest->markdown);
     nj_json_end_object(writer);
+}
+
+static void write_host(struct nj_json_writer *writer)
+{
+    struct utsname host;
+    bool is_known = uname(&host) == 0;
+    write_string(writer, "kernel", is_known ? host.release : NULL);
+    write_string(writer, "machine", is_known ? host.machine : NULL);
 }
 
 /* Of the process that wrote the manifest; none of it changes a byte of the results. */
@@ -92,6 +104,8 @@ static void write_engine(const struct nj_manifest *manifest, struct nj_json_writ
     write_unsigned(writer, "threads", manifest->options->n_threads);
     write_unsigned(writer, "batch", manifest->options->batch);
     write_unsigned(writer, "prefill_chunk", manifest->options->prefill_chunk);
+    write_unsigned(writer, "memory_bytes", manifest->options->memory_bytes);
+    write_host(writer);
     write_string(writer, "job_file", manifest->spec->source_path);
     write_string(writer, "model_path", manifest->model_path);
     nj_json_end_object(writer);

@@ -441,6 +441,7 @@ static void identical_inputs_have_an_identical_reproducible_section(void)
     char *second = reproducible("second");
     CHECK_TEXT(second, first);
     CHECK_CONTAINS(first, "\"results_sha256\"");
+    CHECK(strstr(first, test_folder()) == NULL); /* no paths */
     free(first);
     free(second);
     char *manifest = tiny_run_read("second", "manifest.json", NULL);
