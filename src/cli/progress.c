@@ -124,6 +124,7 @@ static void show(struct nj_progress *progress)
     print_work(progress);
     (void)fprintf(progress->file, ", left: %s%s", left, end);
     (void)fflush(progress->file);
+    progress->has_shown = true;
     progress->has_line = progress->is_terminal;
     progress->shown_ns = progress->clock.monotonic_ns(progress->clock.context);
     progress->items_shown = progress->n_items_done;
@@ -139,7 +140,7 @@ static bool is_due(const struct nj_progress *progress)
 {
     double quiet_s = seconds_since(progress, progress->shown_ns);
     if (progress->is_terminal) {
-        return quiet_s >= 0.2;
+        return quiet_s >= 0.2 || !progress->has_shown;
     }
     bool is_further =
         percent(progress, progress->n_items_done) > percent(progress, progress->items_shown);

@@ -1,6 +1,6 @@
-/* What a person sees of a run, on stderr: one updating line on a terminal, else a plain line
- * every 30 s or when a further hundredth of the items is done, and never more than one a
- * second.
+/* What a person sees of a run, on stderr: one updating line on a terminal, from the first sweep
+ * on, else a plain line every 30 s or when a further hundredth of the items is done, and never
+ * more than one a second.
  *
  * Only work of this process counts for speed and time left, never what earlier runs did.
  */
@@ -40,7 +40,8 @@ struct nj_progress {
     bool has_waited;   /* for room on the disk, since then */
     struct nj_pace pace;
     struct nj_pace_lengths lengths;
-    bool has_line; /* an unfinished line is on the terminal */
+    bool has_shown; /* any line */
+    bool has_line;  /* an unfinished line is on the terminal */
 };
 
 /* `max_tokens`: of an answer, in the mean of the job's prompts. */

@@ -247,6 +247,19 @@ static void a_range_of_equal_ends_is_one_time(void)
     release(&fixture);
 }
 
+static void a_terminal_has_its_line_from_the_first_sweep_on(void)
+{
+    struct fixture fixture;
+    prepare(&fixture, true);
+    pass(&fixture, 0.01, 2);
+    CHECK_CONTAINS(written(&fixture), "nightjar: 0/100 items, 2 tokens");
+    pass(&fixture, 0.01, 2);
+    CHECK(strstr(written(&fixture), "4 tokens") == NULL);
+    pass(&fixture, 0.2, 2);
+    CHECK_CONTAINS(written(&fixture), "6 tokens");
+    release(&fixture);
+}
+
 /* A line that wrapped could not be written over. */
 static void on_a_terminal_the_line_is_written_over_and_does_not_wrap(void)
 {
@@ -281,6 +294,7 @@ int main(void)
     RUN(lines_come_with_each_hundredth_and_at_most_one_a_second);
     RUN(a_long_prompt_shows_how_far_it_is_read);
     RUN(a_range_of_equal_ends_is_one_time);
+    RUN(a_terminal_has_its_line_from_the_first_sweep_on);
     RUN(on_a_terminal_the_line_is_written_over_and_does_not_wrap);
     RUN(times_read_as_people_say_them);
     return test_result();
