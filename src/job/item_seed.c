@@ -3,6 +3,8 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 
+enum { SEED_BITS = 53 };
+
 enum nj_status nj_item_seed(uint64_t job_seed, const struct nj_item_identity *identity,
                             uint64_t *seed, struct nj_error *err)
 {
@@ -25,6 +27,6 @@ enum nj_status nj_item_seed(uint64_t job_seed, const struct nj_item_identity *id
     }
     struct nj_byte_reader reader;
     nj_byte_reader_init(&reader, (struct nj_bytes){digest.bytes, sizeof digest.bytes});
-    *seed = nj_read_u64(&reader);
+    *seed = nj_read_u64(&reader) >> (64 - SEED_BITS);
     return NJ_OK;
 }

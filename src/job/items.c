@@ -300,7 +300,7 @@ static enum nj_status choose_seed(const struct nj_item_iterator *iterator, struc
                                   struct nj_error *err)
 {
     if (item->sampling->has_seed) {
-        item->seed = item->sampling->seed + item->repeat_index;
+        item->seed = (item->sampling->seed + item->repeat_index) & NJ_SEED_MOST;
         return NJ_OK;
     }
     struct nj_item_identity identity = {.prompt_index = item->prompt_index,

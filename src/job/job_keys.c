@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "job/daemon_keys.h"
+#include "job/item_seed.h"
 #include "job/matrix.h"
 #include "job/output_keys.h"
 #include "job/prompt_keys.h"
@@ -219,7 +220,7 @@ static void read_job_seed(struct nj_schema *schema, const struct nj_node_pair *p
 {
     struct job_draft *draft = target;
     draft->spec->has_job_seed =
-        nj_expect_unsigned(schema, pair, 0, UINT64_MAX, &draft->spec->job_seed);
+        nj_expect_unsigned(schema, pair, 0, NJ_SEED_MOST, &draft->spec->job_seed);
 }
 
 /* For readers in other files, whose target is the spec. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "job/item_seed.h"
 #include "job/prompt_keys.h"
 #include "job/sampling_keys.h"
 
@@ -116,7 +117,7 @@ static void read_shuffle_seed(struct nj_schema *schema, const struct nj_node_pai
 {
     struct nj_row_source *source = ((struct file_draft *)target)->source;
     source->has_shuffle_seed =
-        nj_expect_unsigned(schema, pair, 0, UINT64_MAX, &source->shuffle_seed);
+        nj_expect_unsigned(schema, pair, 0, NJ_SEED_MOST, &source->shuffle_seed);
 }
 
 static const struct nj_key_rule rules[] = {

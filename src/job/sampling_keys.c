@@ -1,4 +1,5 @@
 #include "job/sampling_keys.h"
+#include "job/item_seed.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static void read_n(struct nj_schema *schema, const struct nj_node_pair *pair, vo
 static void read_seed(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_sampling *sampling = target;
-    if (nj_expect_unsigned(schema, pair, 0, UINT64_MAX, &sampling->seed)) {
+    if (nj_expect_unsigned(schema, pair, 0, NJ_SEED_MOST, &sampling->seed)) {
         sampling->has_seed = true;
     }
 }

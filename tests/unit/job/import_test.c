@@ -1,5 +1,6 @@
 /* Files of other tools, as they are written for them. */
 #include "job/import.h"
+#include "job/item_seed.h"
 
 #include "support/failing_malloc.h"
 #include "unit/job/reading.h"
@@ -188,7 +189,7 @@ static void a_batch_becomes_a_job_with_a_prompt_for_each_line(void)
             "\"content\": \"be \\u00e9\"}, {\"role\": \"user\", \"content\": "
             "[{\"type\": \"text\", \"text\": \"{{x}\"}, {\"type\": \"text\", "
             "\"text\": \"}{{{{\"}]}], \"max_completion_tokens\": 9, "
-            "\"temperature\": 0, \"seed\": 18446744073709551615, \"stop\": "
+            "\"temperature\": 0, \"seed\": 9007199254740991, \"stop\": "
             "[\"END\"], \"logprobs\": true, \"top_logprobs\": 2, "
             "\"logit_bias\": {\"7\": -1.5}, \"n\": null, \"user\": \"u\", "
             "\"stream\": false, \"response_format\": {\"type\": \"text\"}") "\r\n"
@@ -222,7 +223,7 @@ static void a_batch_becomes_a_job_with_a_prompt_for_each_line(void)
     CHECK_EQ(first->messages[1].compiled.n_parts, 3);
     CHECK(!first->messages[1].compiled.parts[0].is_variable);
     CHECK_EQ(first->sampling.max_tokens, 9);
-    CHECK(first->sampling.has_seed && first->sampling.seed == UINT64_MAX);
+    CHECK(first->sampling.has_seed && first->sampling.seed == NJ_SEED_MOST);
     CHECK_TEXT(shown(first->sampling.stop[0]), "END");
     CHECK_EQ(first->sampling.n_top_logprobs, 2);
     CHECK_EQ(first->sampling.logit_biases[0].token, 7);

@@ -1,3 +1,4 @@
+#include "job/item_seed.h"
 #include "job/spec_yaml.h"
 
 #include "support/failing_malloc.h"
@@ -40,7 +41,7 @@ static void every_supported_key_arrives_where_it_belongs(void)
     static const char text[] =
         HEAD "name: Night-1.b\ndescription: what it is\ntags: [a, b c]\nmodel: m\n"
              "system: Be short.\nid: \"{{x}}\"\nvars: {x: '1'}\nprompt: \"Hi {{x}}\"\n"
-             "thinking: high\nlatent_norm_eps: 1e-5\njob_seed: 18446744073709551615\n"
+             "thinking: high\nlatent_norm_eps: 1e-5\njob_seed: 9007199254740991\n"
              "sampling: {temperature: 0, top_p: 0.5, top_k: 40, max_tokens: 7, seed: 9,\n"
              "           stop: [\"\\n\", END]}\n"
              "rows: {file: r.txt, format: csv, delimiter: \";\", limit: 5, offset: 2}\n"
@@ -58,7 +59,7 @@ static void every_supported_key_arrives_where_it_belongs(void)
     CHECK_TEXT(shown(spec->prompts[0].system), "Be short.");
     CHECK_EQ(spec->thinking, NJ_JOB_THINKING_HIGH);
     CHECK_NEAR(spec->latent_norm_eps, 1e-5, 0);
-    CHECK(spec->has_job_seed && spec->job_seed == UINT64_MAX);
+    CHECK(spec->has_job_seed && spec->job_seed == NJ_SEED_MOST);
     const struct nj_sampling *sampling = &spec->prompts[0].sampling;
     CHECK_NEAR(sampling->temperature, 0, 0);
     CHECK_NEAR(sampling->top_p, 0.5, 0);
@@ -160,7 +161,7 @@ static void all_mistakes_of_a_file_come_at_once_and_in_order(void)
         "job.yaml:5:10: 'top_p' must be above 0 and at most 1, not 0\n"
         "job.yaml:6:10: 'top_k' must be from 0 to 2147483647, not -1\n"
         "job.yaml:7:15: 'max_tokens' must be a whole number, not 1.5\n"
-        "job.yaml:8:9: 'seed' must be from 0 to 18446744073709551615, not "
+        "job.yaml:8:9: 'seed' must be from 0 to 9007199254740991, not "
         "18446744073709551616\n"
         "job.yaml:9:16: 'temperature' must be from 0 to 100, not 1e999\n"
         "job.yaml:10:10: 'stop' is empty\n"
