@@ -31,7 +31,16 @@ struct job_draft {
     const struct nj_node_pair *model;
     const struct nj_node_pair *prompts;
     const struct nj_node_pair *thinking;
+    bool has_broken_names; /* what gives variables their names was not read whole */
 };
+
+/* Notes whether errors were told since there were `n_errors_before`: a name that stands in what
+ * could not be read is not unknown. */
+static void note_names(struct job_draft *draft, const struct nj_schema *schema,
+                       size_t n_errors_before)
+{
+    draft->has_broken_names |= schema->diagnostics->n_errors > n_errors_before;
+}
 
 static void read_version(struct nj_schema *schema, const struct nj_node_pair *pair,
                          void *target)
@@ -113,7 +122,9 @@ static void read_tags(struct nj_schema *schema, const struct nj_node_pair *pair,
 static void read_matrix(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct job_draft *draft = target;
+    size_t n_errors_before = schema->diagnostics->n_errors;
     nj_matrix_read(schema, pair, &draft->spec->matrix);
+    note_names(draft, schema, n_errors_before);
 }
 
 static void read_repeat(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
@@ -138,7 +149,9 @@ static void read_system(struct nj_schema *schema, const struct nj_node_pair *pai
 static void read_vars(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct job_draft *draft = target;
+    size_t n_errors_before = schema->diagnostics->n_errors;
     nj_vars_read(schema, pair, &draft->spec->vars, &draft->spec->n_vars);
+    note_names(draft, schema, n_errors_before);
 }
 
 static void read_prompts(struct nj_schema *schema, const struct nj_node_pair *pair,
@@ -176,7 +189,9 @@ static void read_chat(struct nj_schema *schema, const struct nj_node_pair *pair,
 static void read_rows(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct job_draft *draft = target;
+    size_t n_errors_before = schema->diagnostics->n_errors;
     nj_rows_read(schema, pair, &draft->spec->rows);
+    note_names(draft, schema, n_errors_before);
 }
 
 static void read_id(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
@@ -516,7 +531,9 @@ void nj_job_read(struct nj_schema *schema, const struct nj_node *root,
         read_all_prompts(schema, &draft, root);
     }
     check_thinking(schema, &draft);
-    check_all_variables(schema, spec);
+    if (!draft.has_broken_names) {
+        check_all_variables(schema, spec);
+    }
     list_models(schema, &draft);
     spec->item_limit = spec->budget.max_items;
 }

@@ -402,8 +402,20 @@ static void what_people_mean_by_a_wrong_form_is_told(void)
                      "the braces, there are no filters");
 }
 
+static void names_in_what_is_broken_are_not_called_unknown(void)
+{
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: \"{{a}}\"\nmatrix: {a: [x, x]}\n",
+                     "job.yaml:3:17: 'a' has the same value twice, remove one of them");
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: \"{{a}} {{b}}\"\nvars: {a: [x]}\n",
+                     "job.yaml:3:11: 'a' must be text, not a list");
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: \"{{a}}\"\nrows: {fil: x.csv}\n",
+                     "job.yaml:3:7: 'rows' names no 'file'\n"
+                     "job.yaml:3:8: unknown key 'fil' in rows, did you mean 'file'?");
+}
+
 int main(void)
 {
+    RUN(names_in_what_is_broken_are_not_called_unknown);
     RUN(a_job_that_says_little_gets_every_default);
     RUN(every_supported_key_arrives_where_it_belongs);
     RUN(relative_paths_begin_at_the_job_file);
