@@ -25,9 +25,9 @@ struct nj_run_folder {
 
 bool nj_run_folder_exists(const struct nj_file_system *fs, const char *path);
 
-/* Creates the folder if absent and takes its lock. NJ_E_STATE another process works in it, or it
- * holds files and no run: nothing was written then. The folder that is locked is the one that
- * the path names, also when others move folders meanwhile. */
+/* Creates the folder if absent and takes its lock. NJ_E_STATE another process works in it, or
+ * it holds files and no run: nothing was written then. The folder that is locked is the one
+ * that the path names, also when others move folders meanwhile. */
 enum nj_status nj_run_folder_open(struct nj_run_folder *folder, const struct nj_file_system *fs,
                                   const char *path, struct nj_error *err);
 void nj_run_folder_close(struct nj_run_folder *folder);
