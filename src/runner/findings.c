@@ -102,6 +102,7 @@ enum nj_status nj_findings_add_result(struct nj_findings *findings,
         .line = {.segment = payload.segment,
                  .n_bytes = payload.n_bytes - NJ_RESULT_PREFIX_BYTES,
                  .offset_bytes = payload.offset_bytes + NJ_RESULT_PREFIX_BYTES},
+        .generation = findings->generation,
         .is_ok = result->is_ok};
     return NJ_OK;
 }

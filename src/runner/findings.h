@@ -24,6 +24,7 @@ struct nj_found_result {
     uint64_t item_index;
     struct nj_digest item_digest;
     struct nj_log_spot line; /* without what stands before it in the record */
+    uint32_t generation;     /* of the job that it is a result of; 0: the log does not say */
     bool is_ok;
 };
 
@@ -39,6 +40,7 @@ struct nj_findings {
     struct nj_found_result *results; /* in the order of the log */
     size_t n_results;
     size_t results_capacity;
+    uint32_t generation; /* of the results that are added from now on */
     struct nj_found_ids *ids;
     size_t n_ids;
     size_t ids_capacity;

@@ -117,32 +117,41 @@ static void describe_from_spec(const struct nj_job_change *change,
     nj_arena_deinit(&earlier.arena);
 }
 
-/* The first item that has an answer, and none under its digest of today. NULL: none. */
-static const struct nj_found_result *find_changed(const struct nj_job_change *change)
+/* What each of today's items was in the earlier job: its latest result in that job's
+ * generation, as far as there is one. Lines of older generations tell of other jobs. */
+static void note_results(const struct nj_job_change *change,
+                         const struct nj_found_result **of_item)
 {
     const struct nj_findings *findings = change->findings;
+    for (size_t i = 0; i < findings->n_results; i++) {
+        const struct nj_found_result *result = &findings->results[i];
+        if (result->generation == change->earlier->generation &&
+            result->item_index < change->ledger->n_items) {
+            of_item[result->item_index] = result;
+        }
+    }
+}
+
+/* The answer of the first item that changed. NULL: none, or an item before it may have changed
+ * as well, because the earlier job left no result of it. */
+static const struct nj_found_result *find_changed(const struct nj_job_change *change)
+{
     const struct nj_ledger *ledger = change->ledger;
     const struct nj_found_result *first = NULL;
-    uint8_t *is_same = calloc(ledger->n_items + 1, 1);
-    if (is_same == NULL) {
+    const struct nj_found_result **of_item = calloc(ledger->n_items + 1, sizeof *of_item);
+    if (of_item == NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < findings->n_results; i++) {
-        const struct nj_found_result *result = &findings->results[i];
-        if (result->item_index < ledger->n_items &&
-            digests_equal(&result->item_digest, &ledger->items[result->item_index].digest)) {
-            is_same[result->item_index] = 1;
-        }
+    note_results(change, of_item);
+    uint64_t i = 0;
+    while (i < ledger->n_items && of_item[i] != NULL &&
+           digests_equal(&of_item[i]->item_digest, &ledger->items[i].digest)) {
+        i++;
     }
-    for (size_t i = 0; i < findings->n_results; i++) {
-        const struct nj_found_result *result = &findings->results[i];
-        bool is_changed = result->is_ok && result->item_index < ledger->n_items &&
-                          !is_same[result->item_index];
-        if (is_changed && (first == NULL || result->item_index <= first->item_index)) {
-            first = result; /* of several for one item the latest */
-        }
+    if (i < ledger->n_items && of_item[i] != NULL && of_item[i]->is_ok) {
+        first = of_item[i];
     }
-    free(is_same);
+    free(of_item);
     return first;
 }
 

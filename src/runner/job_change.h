@@ -3,7 +3,8 @@
  *
  * The earlier job is read again from the copy in spec.yaml. That it is what was run is proved
  * by its items digest: it does not agree when row or prompt files changed since, or when the
- * command line changed the job. Then the results that are there tell, as far as they go.
+ * command line changed the job. Then the results of that run's generation tell, if they are
+ * there for every item up to the first that changed; else no item is named.
  *
  * Threads: one owner.
  */

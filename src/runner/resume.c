@@ -58,6 +58,7 @@ static enum nj_status visit_identity(const struct reading *reading,
     enum nj_status status = nj_run_identity_decode(record, &identity, err);
     if (status == NJ_OK) {
         nj_history_identify(reading->history, reading->log, &identity);
+        reading->findings->generation = reading->history->generations[reading->log];
     }
     return status;
 }

@@ -107,6 +107,30 @@ static void a_change_that_cannot_be_placed_is_refused_all_the_same(void)
     CHECK_CONTAINS(err.text, "prompts, ids, variables or sampling differ). --restart");
 }
 
+/* The folder went on with another job, whose copy does not tell: what the results of the job
+ * before it say is no change of this one. */
+static void results_of_an_older_generation_name_no_item(void)
+{
+#define SECOND(last)                                                                           \
+    BEGINNING SAMPLING "prompts:\n  - {id: c, ids: [6, 7]}\n  - {id: " last ", ids: [8, 9]}\n"
+    struct tiny_run tiny = {.folder = "generations",
+                            .job = SECOND("d"),
+                            .mode = NJ_RUN_RESTART,
+                            .stop_after_sweeps = 1};
+    REQUIRE_OK(run("generations", before), &err);
+    CHECK_EQ(tiny_run(&tiny, &report, &err), NJ_E_STOPPED);
+    CHECK_EQ(unlink(tiny_run_path("generations", "spec.yaml")), 0);
+
+    CHECK_EQ(run("generations", SECOND("e")), NJ_E_STATE);
+    CHECK_CONTAINS(err.text, "prompts, ids, variables or sampling differ). --restart");
+
+    REQUIRE_OK(run("generations", SECOND("d")), &err);
+    CHECK_EQ(unlink(tiny_run_path("generations", "spec.yaml")), 0);
+    CHECK_EQ(run("generations", SECOND("e")), NJ_E_STATE);
+    CHECK_CONTAINS(err.text, "first at item 1 (e): `id` was \"d\" and is \"e\"");
+#undef SECOND
+}
+
 static void other_changes_are_told_with_both_values(void)
 {
     static const char seeded[] = "nightjar: 1\nids: [1]\njob_seed: 5\n"
@@ -126,6 +150,7 @@ int main(void)
 {
     RUN(the_first_changed_item_and_its_field_are_named);
     RUN(of_changed_rows_the_results_tell);
+    RUN(results_of_an_older_generation_name_no_item);
     RUN(a_change_that_cannot_be_placed_is_refused_all_the_same);
     RUN(other_changes_are_told_with_both_values);
     return test_result();
