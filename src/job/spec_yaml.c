@@ -5,6 +5,7 @@
 #include "job/import.h"
 #include "job/job_keys.h"
 #include "job/schema.h"
+#include "job/unused_names.h"
 #include "job/yaml_tree.h"
 
 static bool fits(struct nj_schema *schema)
@@ -136,6 +137,7 @@ static void read_all(struct nj_schema *schema, const struct nj_documents *docume
     }
     if (are_jobs) {
         check_names(schema, read, documents);
+        nj_unused_names_warn(schema, read, documents->n_roots, overrides);
         *specs = (struct nj_job_specs){read, documents->n_roots};
     }
 }
@@ -170,6 +172,7 @@ static void read_batch(struct nj_schema *schema, const struct nj_job_overrides *
     if (read != NULL) {
         read[0] =
             read_one(schema, nj_import_openai(schema), nj_import_openai_prompts, overrides);
+        nj_unused_names_warn(schema, read, 1, overrides);
         *specs = (struct nj_job_specs){read, 1};
     }
 }

@@ -329,16 +329,17 @@ static void a_name_that_many_rows_lack_is_said_once_with_how_many(void)
 {
     static const char rows[] = "{\"a\":1}\n{\"b\":2}\n\n{\"b\":3,\"a\":4}\n{\"b\":5}\n";
     write_file("rows.jsonl", rows, sizeof rows - 1);
-    check_complaints("nightjar: 1\nrows: rows.jsonl\nprompts: [\"{{a}} {{c}}\", \"{{c}}\"]\n"
-                     "matrix: {m: [x, y]}\nid: \"{{a}}\"\n",
-                     "job.yaml:3:12: unknown variable 'a' for 2 rows, the first at "
-                     "rows.jsonl:2, known: b, m, "
-                     "_index, _id\n"
-                     "job.yaml:3:18: unknown variable 'c', known: a, m, _index, _id\n"
-                     "job.yaml:3:27: unknown variable 'c', known: a, m, _index, _id\n"
-                     "job.yaml:5:6: unknown variable 'a' for 2 rows, the first at "
-                     "rows.jsonl:2, known: b, m, "
-                     "_index");
+    check_complaints(
+        "nightjar: 1\nrows: rows.jsonl\nprompts: [\"{{a}} {{c}}\", \"{{c}}{{m}}\"]\n"
+        "matrix: {m: [x, y]}\nid: \"{{a}}\"\n",
+        "job.yaml:3:12: unknown variable 'a' for 2 rows, the first at "
+        "rows.jsonl:2, known: b, m, "
+        "_index, _id\n"
+        "job.yaml:3:18: unknown variable 'c', known: a, m, _index, _id\n"
+        "job.yaml:3:27: unknown variable 'c', known: a, m, _index, _id\n"
+        "job.yaml:5:6: unknown variable 'a' for 2 rows, the first at "
+        "rows.jsonl:2, known: b, m, "
+        "_index");
     CHECK_COMPLAINTS("nightjar: 1\nrows: [{a: 1}, {b: 2}, {c: 3}]\nprompt: \"{{a}}{{x}}\"\n",
                      "job.yaml:3:10: unknown variable 'a' for 2 rows, the first at job.yaml:2, "
                      "known: b, _index, _id\n"

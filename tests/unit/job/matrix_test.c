@@ -111,15 +111,16 @@ static void repeats_raise_a_written_seed_and_derive_others_apart(void)
     struct job job;
     REQUIRE(open_job(&job,
                      "nightjar: 1\nrepeat: 2\nprompts: [{prompt: a, sampling: {seed: 40}}, "
-                     "b]\nmatrix: {m: [1, 2], sampling.seed: [7]}\n"));
+                     "\"{{m}}\"]\nmatrix: {m: [1, 2], sampling.seed: [7]}\n"));
     for (unsigned i = 0; i < 8; i++) {
         CHECK_EQ(next_item(&job).seed, 7 + i % 2);
     }
     close_job(&job);
 
-    REQUIRE(open_job(&job, "nightjar: 1\nrepeat: 2\nprompts: [{prompt: a, sampling: {seed: "
-                           "9007199254740991}}, b]\nmatrix: {m: [1, 2, 3], exclude: [{m: "
-                           "1}]}\n"));
+    REQUIRE(open_job(&job,
+                     "nightjar: 1\nrepeat: 2\nprompts: [{prompt: a, sampling: {seed: "
+                     "9007199254740991}}, \"{{m}}\"]\nmatrix: {m: [1, 2, 3], exclude: [{m: "
+                     "1}]}\n"));
     for (uint64_t i = 0; i < 8; i++) {
         struct nj_item item = next_item(&job);
         struct nj_item_identity identity = {
@@ -133,7 +134,8 @@ static void repeats_raise_a_written_seed_and_derive_others_apart(void)
 
 static void counting_multiplies_and_limits(void)
 {
-    CHECK_EQ(count_both_ways(HEAD "repeat: 3\nmatrix: {m: [1, 2]}\nrows: [{a: b}, {a: c}]\n"),
+    CHECK_EQ(count_both_ways("nightjar: 1\nprompt: \"{{m}}\"\nrepeat: 3\nmatrix: {m: [1, "
+                             "2]}\nrows: [{a: b}, {a: c}]\n"),
              12);
     CHECK_EQ(count_both_ways(HEAD "repeat: 3\nbudget: {max_items: 7}\nrows: [{a: b}, {a: c}, "
                                   "{a: d}]\n"),
@@ -145,7 +147,8 @@ static void counting_does_not_look_at_every_repeat(void)
 {
     struct job job;
     uint64_t n_items = 0;
-    read_job(&job, HEAD "repeat: 1000000\nmatrix: {a: [1,2,3,4,5,6,7,8,9,0]}\n");
+    read_job(&job, "nightjar: 1\nprompt: \"{{a}}\"\nrepeat: 1000000\nmatrix: {a: "
+                   "[1,2,3,4,5,6,7,8,9,0]}\n");
     REQUIRE(job.reading.spec != NULL);
     CHECK_EQ(nj_items_check(job.reading.spec, nj_file_system_real(), &job.reading.diagnostics,
                             &n_items, NULL),
@@ -272,6 +275,50 @@ static void every_model_that_would_be_used_is_listed_once(void)
     close_job(&job);
 }
 
+static void a_name_that_no_template_uses_is_a_warning(void)
+{
+    static const struct {
+        const char *name, *hint;
+    } cases[] = {{"temperature", "did you mean 'sampling.temperature'?"},
+                 {"temprature", "did you mean 'sampling.temperature'?"},
+                 {"maxTokens", "did you mean 'sampling.max_tokens'?"},
+                 {"samplng.temperature", "did you mean 'sampling.temperature'?"},
+                 {"modle", "did you mean 'model'?"},
+                 {"lables", "did you mean 'labels'?"},
+                 {"colour", "it only multiplies the items"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        char wanted[256];
+        struct reading reading;
+        (void)snprintf(text, sizeof text,
+                       "nightjar: 1\nvars: {labels: x}\nprompt: \"{{labels}}\"\n"
+                       "matrix: {%s: [0, 1]}\n",
+                       cases[i].name);
+        (void)snprintf(wanted, sizeof wanted,
+                       "job.yaml:4:10: warning: '%s' in the matrix is used in no template, %s",
+                       cases[i].name, cases[i].hint);
+        read_text(&reading, text);
+        REQUIRE_OK(reading.status, &reading.error);
+        CHECK_TEXT(reading.complaints, wanted);
+        close_reading(&reading);
+    }
+}
+
+static void a_name_is_used_by_any_template(void)
+{
+    static const char *const lines[] = {"prompt: \"{{a}}\"",
+                                        "prompt: x\nid: \"{{a}}-{{_index}}\"",
+                                        "prompt: x\nsystem: \"{{a}}\"",
+                                        "prompt: x\noutput: {filename: \"{{a}}-{{_index}}\"}",
+                                        "messages: [{role: user, content: \"{{a}}\"}]",
+                                        "prompts: [{file: a.txt}]"};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "nightjar: 1\nmatrix: {a: [0, 1]}\n%s\n", lines[i]);
+        CHECK_COMPLAINTS(text, "");
+    }
+}
+
 int main(void)
 {
     RUN(rows_are_outermost_then_prompts_then_cells_then_repeats);
@@ -287,5 +334,7 @@ int main(void)
     RUN(a_matrix_too_large_is_refused_before_it_is_built);
     RUN(a_name_of_the_matrix_is_known_to_templates);
     RUN(every_model_that_would_be_used_is_listed_once);
+    RUN(a_name_that_no_template_uses_is_a_warning);
+    RUN(a_name_is_used_by_any_template);
     return test_result();
 }

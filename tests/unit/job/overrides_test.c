@@ -134,7 +134,7 @@ static void variables_are_texts_as_they_are(void)
     CHECK_TEXT(shown(spec->vars[2].value), "[{{x}}] # no: comment");
     close_reading(&readings.reading);
 
-    read_jobs(&readings, "nightjar: 1\nprompt: \"{{a}}\"\n", &overrides);
+    read_jobs(&readings, "nightjar: 1\nprompt: \"{{a}}{{who}}{{new.name}}\"\n", &overrides);
     CHECK_TEXT(readings.reading.complaints, "");
     close_reading(&readings.reading);
 }
@@ -197,6 +197,22 @@ static void running_out_of_memory_anywhere_is_reported(void)
     }
 }
 
+static void a_variable_that_no_job_uses_is_a_warning(void)
+{
+    static const char *const vars[] = {"lables=x", "b=y", "unlike=z"};
+    const struct nj_job_overrides overrides = {.vars = vars, .n_vars = 3};
+    struct readings readings;
+    read_jobs(&readings,
+              "nightjar: 1\nname: a\nprompt: \"{{labels}}\"\nvars: {labels: v}\n"
+              "---\nnightjar: 1\nname: b\nprompt: \"{{b}}\"\n",
+              &overrides);
+    REQUIRE_OK(readings.reading.status, &readings.reading.error);
+    CHECK_TEXT(readings.reading.complaints,
+               "--var: warning: 'lables' is used in no template, did you mean 'labels'?\n"
+               "--var: warning: 'unlike' is used in no template");
+    close_reading(&readings.reading);
+}
+
 int main(void)
 {
     RUN(settings_replace_what_the_file_says_and_leave_the_rest);
@@ -208,5 +224,6 @@ int main(void)
     RUN(the_smaller_limit_of_items_holds);
     RUN(every_job_of_a_file_is_changed);
     RUN(running_out_of_memory_anywhere_is_reported);
+    RUN(a_variable_that_no_job_uses_is_a_warning);
     return test_result();
 }
