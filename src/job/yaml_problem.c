@@ -255,6 +255,17 @@ static bool explain_first_character(const struct problem *problem)
     return true;
 }
 
+/* The scanner wants an alias or an anchor where a person begins an emphasis. */
+static bool explain_star(const struct problem *problem)
+{
+    if (!says(problem, "expected alphabetic or numeric")) {
+        return false;
+    }
+    complain(problem, problem->context, "a value that begins with '*' or '&' must be quoted",
+             "write \"*...\"");
+    return true;
+}
+
 static bool explain_open_quote(const struct problem *problem)
 {
     if (!says(problem, "unexpected end of stream") && !says(problem, "unexpected document")) {
@@ -329,21 +340,10 @@ static bool explain_no_key(const struct problem *problem)
 
 /* The first that knows the problem speaks; the likeliest slips of people come first. */
 static bool (*const explanations[])(const struct problem *) = {
-    explain_tab,
-    explain_inner_mark,
-    explain_unusual_break,
-    explain_long_key,
-    explain_surrogate,
-    explain_unknown_escape,
-    explain_braces,
-    explain_second_colon,
-    explain_open_quote,
-    explain_missing_colon,
-    explain_open_bracket,
-    explain_first_character,
-    explain_list_behind_key,
-    explain_early_quote,
-    explain_no_key,
+    explain_tab,        explain_inner_mark,      explain_unusual_break, explain_long_key,
+    explain_surrogate,  explain_unknown_escape,  explain_braces,        explain_second_colon,
+    explain_open_quote, explain_missing_colon,   explain_open_bracket,  explain_first_character,
+    explain_star,       explain_list_behind_key, explain_early_quote,   explain_no_key,
 };
 
 static struct problem problem_of(const yaml_parser_t *parser, const char *path,

@@ -483,6 +483,16 @@ static void other_slips_have_a_place_and_a_way_out(void)
                               "with 'nightjar: 1'");
 }
 
+static void emphasis_at_the_beginning_must_be_quoted(void)
+{
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: *b* is bold\n",
+                     "job.yaml:2:9: a value that begins with '*' or '&' must be quoted, write "
+                     "\"*...\"");
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: & more\n",
+                     "job.yaml:2:9: a value that begins with '*' or '&' must be quoted, write "
+                     "\"*...\"");
+}
+
 int main(void)
 {
     RUN(norway_stays_text_where_text_is_expected);
@@ -523,5 +533,6 @@ int main(void)
     RUN(a_key_longer_than_1024_characters_is_an_error);
     RUN(more_than_16_mib_are_not_read);
     RUN(other_slips_have_a_place_and_a_way_out);
+    RUN(emphasis_at_the_beginning_must_be_quoted);
     return test_result();
 }
