@@ -1,5 +1,7 @@
 #include "job/running_keys.h"
 
+#include <string.h>
+
 enum { BATCH_LIMIT = 65536, THREADS_LIMIT = 1024, NICE_LIMIT = 19, SWEEPS_LIMIT = 1000000 };
 
 void nj_context_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
@@ -74,6 +76,12 @@ static void read_percent(struct nj_schema *schema, const struct nj_node_pair *pa
     struct nj_node number = *pair->value;
     number.text = (struct nj_text){digits, length};
     number.is_plain = true; /* quotes around 5% are no mistake */
+    if (length > 1 && digits[length - 1] == ' ' && strchr("0123456789", digits[0]) != NULL) {
+        nj_schema_error(schema, number.place, "write it without the space, such as 5%",
+                        "'%s' must be a number or a percentage, not '%s'", pair->key->text.data,
+                        pair->value->text.data);
+        return;
+    }
     struct nj_node_pair percent = {pair->key, &number};
     (void)nj_expect_number(schema, &percent, 0, true, 100, &limit->percent);
 }

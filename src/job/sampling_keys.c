@@ -241,7 +241,13 @@ static void read_logprobs(struct nj_schema *schema, const struct nj_node_pair *p
     const struct nj_node *value = pair->value;
     bool is_word = value->kind == NJ_NODE_SCALAR && value->text.length_bytes > 0 &&
                    strchr("tTfF", value->text.data[0]) != NULL;
-    if (is_word) {
+    bool is_number = value->kind != NJ_NODE_SCALAR || value->text.length_bytes == 0 ||
+                     strchr("+-.0123456789", value->text.data[0]) != NULL;
+    if (!is_word && !is_number && value->is_plain) {
+        nj_schema_error(schema, value->place, NULL,
+                        "'%s' must be true, false or a number, not '%s'", pair->key->text.data,
+                        value->text.data);
+    } else if (is_word) {
         if (nj_expect_boolean(schema, pair, &sampling->wants_logprobs)) {
             sampling->n_top_logprobs = 0;
         }

@@ -106,6 +106,9 @@ static void what_makes_no_sense_is_refused(void)
         {"stop_on_failures: 101%",
          "19: 'stop_on_failures' must be above 0 and at most 100, not "
          "101"},
+        {"stop_on_failures: 5 %",
+         "19: 'stop_on_failures' must be a number or a percentage, not '5 %', write it without "
+         "the space, such as 5%"},
         {"stop_on_failures: x%",
          "19: 'stop_on_failures' must be a number, not 'x', numbers are "
          "written as in JSON, such as 0.7 or 200"},

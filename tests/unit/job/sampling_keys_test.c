@@ -92,9 +92,7 @@ static void settings_out_of_range_are_refused(void)
         {"n: 0", "15: 'n' must be from 1 to 128, not 0"},
         {"n: 129", "15: 'n' must be from 1 to 128, not 129"},
         {"logprobs: 21", "22: 'logprobs' must be from 0 to 20, not 21"},
-        {"logprobs: yes",
-         "22: 'logprobs' must be a number, not 'yes', numbers are written as in "
-         "JSON, such as 0.7 or 200"},
+        {"logprobs: yes", "22: 'logprobs' must be true, false or a number, not 'yes'"},
         {"logprobs: truely", "22: 'logprobs' must be true or false, not 'truely'"},
         {"stop_token_ids: [-1]", "29: 'stop_token_ids' must be from 0 to 2147483647, not -1"},
         {"logit_bias: [1]", "24: 'logit_bias' must be a map, not a list"},
