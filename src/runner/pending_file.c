@@ -18,6 +18,13 @@ static void release(struct nj_pending_file *file)
     file->buffer = NULL;
 }
 
+/* Storage is what is at fault, unless this user may not write there. */
+static enum nj_status writing_status(int error_number)
+{
+    enum nj_status status = nj_status_from_errno(error_number, NJ_E_STORAGE);
+    return status == NJ_E_PERMISSION ? status : NJ_E_STORAGE;
+}
+
 enum nj_status nj_pending_file_begin(struct nj_pending_file *file,
                                      const struct nj_file_system *fs, int directory_fd,
                                      const char *name, struct nj_error *err)
@@ -37,8 +44,8 @@ enum nj_status nj_pending_file_begin(struct nj_pending_file *file,
     file->fd = fs->open_at(fs->context, directory_fd, file->pending_name,
                            O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file->fd < 0) {
-        status =
-            nj_fail(err, NJ_E_STORAGE, "create %s: %s", file->pending_name, strerror(errno));
+        status = nj_fail(err, writing_status(errno), "create %s: %s", file->pending_name,
+                         strerror(errno));
         release(file);
     }
     return status;

@@ -282,7 +282,13 @@ static enum nj_status run_all(struct run *run, struct nj_error *err)
     }
     nj_tell_what_is_ignored(run->setup.spec, run->environment.log);
     status = nj_run_setup_make(&run->setup, err);
-    return status == NJ_OK ? complete(run, err) : status;
+    if (status != NJ_OK) {
+        return status;
+    }
+    status = complete(run, err);
+    return status == NJ_E_PERMISSION
+               ? nj_prefix(err, status, "work in the run folder %s", run->setup.folder.path)
+               : status;
 }
 
 static void release(struct run *run)

@@ -8,6 +8,15 @@
 #include "runner/paths.h"
 #include "runner/survey.h"
 
+/* Names of files alone do not say whose permission is missing. */
+static enum nj_status name_folder(const struct nj_run_setup *setup, enum nj_status status,
+                                  struct nj_error *err)
+{
+    return status == NJ_E_PERMISSION
+               ? nj_prefix(err, status, "work in the run folder %s", setup->folder.path)
+               : status;
+}
+
 /* What its logs say; nothing is changed. */
 static enum nj_status read_logs(struct nj_run_setup *setup, struct nj_error *err)
 {
@@ -17,7 +26,8 @@ static enum nj_status read_logs(struct nj_run_setup *setup, struct nj_error *err
                                       .n_vocabulary = setup->subject.info.dims.n_vocabulary,
                                       .entropy = setup->environment->entropy,
                                       .log = setup->environment->log};
-    return nj_run_logs_read(&setup->logs, &place, &setup->history, err);
+    return name_folder(setup, nj_run_logs_read(&setup->logs, &place, &setup->history, err),
+                       err);
 }
 
 /* A folder that is there already. --fresh does not care what is in it. */
@@ -277,15 +287,17 @@ static enum nj_status find_folder(struct nj_run_setup *setup, struct nj_error *e
 static enum nj_status take_up(struct nj_run_setup *setup, struct nj_error *err)
 {
     enum nj_status status = find_folder(setup, err);
-    if (status == NJ_OK) {
-        status = nj_run_logs_open(&setup->logs, err);
+    if (status != NJ_OK) {
+        return status;
     }
+    status = nj_run_logs_open(&setup->logs, err);
     if (status == NJ_OK) {
         status = write_identity(setup, err);
     }
-    return status == NJ_OK
-               ? nj_run_logs_adopt(&setup->logs, &setup->ledger, &setup->history, err)
-               : status;
+    if (status == NJ_OK) {
+        status = nj_run_logs_adopt(&setup->logs, &setup->ledger, &setup->history, err);
+    }
+    return name_folder(setup, status, err);
 }
 
 enum nj_status nj_run_setup_make(struct nj_run_setup *setup, struct nj_error *err)

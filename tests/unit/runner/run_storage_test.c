@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "crash/tiny_run.h"
 #include "support/check.h"
@@ -128,6 +129,43 @@ static void storage_that_keeps_failing_ends_the_run_and_the_same_command_continu
     }
 }
 
+static const char *forbidden; /* the name that this user may not open */
+
+/* As of a folder that belongs to somebody else. */
+static int open_what_is_allowed(void *context, int directory_fd, const char *name, int flags,
+                                mode_t mode)
+{
+    if (strcmp(name, forbidden) == 0) {
+        errno = EACCES;
+        return -1;
+    }
+    return tiny_run_files()->open_at(context, directory_fd, name, flags, mode);
+}
+
+static void a_folder_of_somebody_else_is_named_and_is_no_failure_of_the_storage(void)
+{
+    static const struct {
+        const char *name, *wanted;
+    } files[] = {{"results.jsonl.tmp", "create results.jsonl.tmp: Permission denied"},
+                 {"tokens.log", "open tokens.log: Permission denied"}};
+    struct nj_file_system strict = *tiny_run_files();
+    struct nj_run_report report;
+    struct nj_error err = {0};
+    strict.open_at = open_what_is_allowed;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct tiny_run run = {.folder = "foreign", .job = job};
+        REQUIRE_OK(tiny_run(&run, &report, &err), &err);
+        CHECK_EQ(unlink(tiny_run_path("foreign", "results.jsonl")), 0);
+        run.fs = &strict;
+        forbidden = files[i].name;
+
+        CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_PERMISSION);
+
+        CHECK_CONTAINS(err.text, files[i].wanted);
+        CHECK_CONTAINS(err.text, tiny_run_path("foreign", ""));
+    }
+}
+
 int main(void)
 {
     RUN(prepare);
@@ -135,6 +173,7 @@ int main(void)
     RUN(no_failed_data_sync_ends_a_run);
     RUN(a_run_whose_storage_fails_in_two_places_goes_on_from_both);
     RUN(storage_that_keeps_failing_ends_the_run_and_the_same_command_continues);
+    RUN(a_folder_of_somebody_else_is_named_and_is_no_failure_of_the_storage);
     free(wanted);
     return test_result();
 }
