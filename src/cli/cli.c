@@ -18,6 +18,8 @@ static const char usage[] =
     "  nightjar validate FILE...   check job files, nothing else\n"
     "  nightjar describe MODEL     what a model directory holds\n"
     "  nightjar bench kernels      how fast the kernels are here\n"
+    "  nightjar bench model DIR    where the time of a model's steps goes\n"
+    "  nightjar bench sweep DIR    sweeps over a model larger than memory\n"
     "  nightjar synth DIR          make up a model, to measure with\n"
     "\n"
     "  nightjar help VERB          the verb's flags, as VERB --help\n"
@@ -107,7 +109,7 @@ int nj_cli_main(int argc, char **argv)
         (void)fputs(usage, stderr);
         return NJ_EXIT_USAGE;
     }
-    if (strcmp(name, "help") == 0 && argc > 2) {
+    if (strcmp(name, "help") == 0 && argc > 2 && argv[2][0] != '-') {
         return print_help_of(argv[2]);
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {

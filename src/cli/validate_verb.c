@@ -37,7 +37,8 @@ struct arguments {
 /* What its model says about one job. */
 struct job_finding {
     struct nj_run_check check;
-    bool has_model; /* its prompts were looked at with it */
+    bool has_model;               /* its prompts were looked at with it */
+    struct nj_error why_no_model; /* where the one it names was looked for; else empty */
 };
 
 /* What was found out about one file. */
@@ -63,6 +64,7 @@ static enum nj_status check_with_model(struct finding *finding, size_t index,
     enum nj_status status = nj_run_check_job(nj_file_system_real(), spec, &options,
                                              &finding->file.diagnostics, &job->check, err);
     if (status == NJ_E_NOT_FOUND && model_path == NULL) {
+        job->why_no_model = *err;
         return NJ_OK;
     }
     job->has_model = status == NJ_OK;
@@ -117,6 +119,10 @@ static void print_job(const struct finding *finding, size_t index)
     if (job->has_model) {
         (void)printf(", %s\n",
                      nj_words_count(job->check.n_prompt_tokens, "prompt token", count));
+    } else if (job->why_no_model.text[0] != '\0') {
+        (void)fputs(" (no model here: prompts were not counted in tokens; ", stdout);
+        nj_clean_print(stdout, nj_text_from(job->why_no_model.text));
+        (void)puts(")");
     } else {
         (void)printf(" (%s: prompts were not counted in tokens)\n",
                      jobs->items[index]->n_models > 1 ? "several models" : "no model here");

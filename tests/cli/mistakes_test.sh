@@ -15,6 +15,8 @@ mkdir jobs
 sed 's/model: model/model: nowhere/' job.yaml >jobs/lost.yaml
 check "a model that is nowhere was looked for in two places" 12 "$nightjar" run jobs/lost.yaml
 has err "no directory jobs/nowhere beside the job file and no nowhere in the working directory"
+check "validate names them too" 0 "$nightjar" validate jobs/lost.yaml
+has out "no directory jobs/nowhere beside the job file and no nowhere in the working directory"
 cp -r model torn
 shard=$(ls torn/*.safetensors | sed -n 3p)
 rm "$shard"
@@ -76,6 +78,9 @@ check "help with an unknown flag" 0 "$nightjar" run --nope --help
 has out "nightjar run FILE [flags]"
 check "help of a verb" 0 "$nightjar" help validate
 has out "nightjar validate FILE..."
+check "help with a flag" 0 "$nightjar" help --help
+has out "nightjar bench model"
+has out "nightjar bench sweep"
 check "help of no verb" 2 "$nightjar" help walk
 check "a run's help has all its exit codes" 0 "$nightjar" run --help
 for code in 0 1 2 3 6 7 9 11 12 13 70 75; do
