@@ -178,6 +178,18 @@ static enum nj_status enter_timeouts(const struct nj_findings *findings,
     return status;
 }
 
+/* Every other failure has the item's own digest, and was entered. */
+static void note_timed_out(const struct nj_findings *findings, struct nj_ledger *ledger)
+{
+    for (size_t i = 0; i < findings->n_results; i++) {
+        const struct nj_found_result *result = &findings->results[i];
+        if (!result->is_ok && result->item_index < ledger->n_items &&
+            ledger->items[result->item_index].state == NJ_ITEM_OPEN) {
+            ledger->items[result->item_index].had_timed_out = true;
+        }
+    }
+}
+
 enum nj_status nj_findings_enter(struct nj_findings *findings, struct nj_ledger *ledger,
                                  uint64_t item_timeout_ns, struct nj_error *err)
 {
@@ -186,6 +198,7 @@ enum nj_status nj_findings_enter(struct nj_findings *findings, struct nj_ledger 
     if (item_timeout_ns > 0) {
         status = enter_timeouts(findings, ledger, item_timeout_ns, err);
     }
+    note_timed_out(findings, ledger);
     for (size_t i = 0; i < findings->n_ids && status == NJ_OK; i++) {
         struct nj_found_ids *ids = &findings->ids[i];
         bool is_wanted = ids->restored.tokens.n_ids > 0 && ids->item_index < ledger->n_items &&

@@ -33,6 +33,7 @@ struct nj_ledger_item {
     uint32_t line_bytes;
     uint16_t line_segment; /* of results.log, from 1 */
     uint8_t state;         /* enum nj_item_state */
+    bool had_timed_out;    /* open, but it was over its time when that was another */
 };
 
 /* Ids of one item under way, restored from the token log. Zeroed is empty. */

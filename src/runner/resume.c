@@ -167,39 +167,59 @@ enum nj_status nj_run_logs_identify(struct nj_run_logs *logs, struct nj_history 
     return status;
 }
 
-/* One sentence, however many there are. */
-static void tell_unproven(const struct nj_log *log, uint64_t n_unproven, uint64_t first)
+/* Items that the journal marks done, and that are open all the same. */
+struct reopened {
+    uint64_t n_items;
+    uint64_t first;
+};
+
+static void note_reopened(struct reopened *reopened, uint64_t item_index)
 {
-    if (n_unproven > 0) {
+    reopened->first = reopened->n_items++ == 0 ? item_index : reopened->first;
+}
+
+/* One sentence each, however many there are. */
+static void tell_reopened(const struct nj_log *log, const struct reopened *timed_out,
+                          const struct reopened *unproven)
+{
+    if (timed_out->n_items > 0) {
+        nj_log_write(log, NJ_LOG_INFO,
+                     "%llu items had timed out under another `budget.item_timeout` (the first "
+                     "is item %llu): they are taken up again",
+                     (unsigned long long)timed_out->n_items,
+                     (unsigned long long)timed_out->first);
+    }
+    if (unproven->n_items > 0) {
         nj_log_write(log, NJ_LOG_WARNING,
                      "%llu items are marked done, but have no result (the first is item %llu): "
                      "they are done again",
-                     (unsigned long long)n_unproven, (unsigned long long)first);
+                     (unsigned long long)unproven->n_items,
+                     (unsigned long long)unproven->first);
     }
 }
 
 enum nj_status nj_run_logs_adopt(struct nj_run_logs *logs, const struct nj_ledger *ledger,
                                  const struct nj_history *history, struct nj_error *err)
 {
-    uint64_t n_unproven = 0;
-    uint64_t first_unproven = 0;
+    struct reopened timed_out = {0};
+    struct reopened unproven = {0};
     for (uint64_t i = 0; i < ledger->n_items; i++) {
-        uint8_t state = ledger->items[i].state;
+        const struct nj_ledger_item *item = &ledger->items[i];
         bool is_marked = nj_history_is_marked(history, i);
-        if (is_marked && state == NJ_ITEM_OPEN) {
-            first_unproven = n_unproven++ == 0 ? i : first_unproven;
+        if (is_marked && item->state == NJ_ITEM_OPEN) {
+            note_reopened(item->had_timed_out ? &timed_out : &unproven, i);
         }
-        if (is_marked || state == NJ_ITEM_OPEN) {
+        if (is_marked || item->state == NJ_ITEM_OPEN) {
             continue;
         }
         struct nj_journal_entry entry = {
-            .type = NJ_JOURNAL_DONE, .item_index = i, .is_ok = state == NJ_ITEM_OK};
+            .type = NJ_JOURNAL_DONE, .item_index = i, .is_ok = item->state == NJ_ITEM_OK};
         enum nj_status status = nj_journal_append(&logs->files[NJ_LOG_JOURNAL], &entry, err);
         if (status != NJ_OK) {
             return status;
         }
     }
-    tell_unproven(logs->place.log, n_unproven, first_unproven);
+    tell_reopened(logs->place.log, &timed_out, &unproven);
     return nj_log_file_sync(&logs->files[NJ_LOG_JOURNAL], err);
 }
 

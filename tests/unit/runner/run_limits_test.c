@@ -12,6 +12,7 @@
 struct timed_run {
     const char *folder;
     const char *job;
+    const char *overridden; /* the job after --set; NULL: as in the file */
     uint32_t batch;
     enum nj_run_mode mode;
     uint32_t stop_after_sweeps; /* 0: never */
@@ -21,6 +22,7 @@ struct timed_run {
 static struct nj_run_report report;
 static struct nj_error err;
 static char warnings[4096];
+static char notes[4096];
 static char last_pause[64];
 static uint64_t n_rows;
 static uint64_t n_prefill_rows;
@@ -65,13 +67,12 @@ static void note_event(void *context, const struct nj_event *event)
     }
 }
 
-static void note_warning(void *context, enum nj_log_level level, const char *line)
+static void note_line(void *context, enum nj_log_level level, const char *line)
 {
     (void)context;
-    size_t length = strlen(warnings);
-    if (level == NJ_LOG_WARNING) {
-        (void)snprintf(warnings + length, sizeof warnings - length, "%s\n", line);
-    }
+    char *lines = level == NJ_LOG_WARNING ? warnings : notes;
+    size_t length = strlen(lines);
+    (void)snprintf(lines + length, sizeof warnings - length, "%s\n", line);
 }
 
 static enum nj_status run_spec(const struct nj_job_spec *spec, const struct timed_run *run)
@@ -79,7 +80,7 @@ static enum nj_status run_spec(const struct nj_job_spec *spec, const struct time
     static struct world world = {.now_ns = 5000000000};
     char model_path[512];
     char folder_path[512];
-    const struct nj_log log = {.level = NJ_LOG_INFO, .sink = note_warning};
+    const struct nj_log log = {.level = NJ_LOG_INFO, .sink = note_line};
     const struct nj_run_observer observer = {
         .context = &world, .event = note_event, .poll = pass_a_second};
     world.n_sweeps = 0;
@@ -108,10 +109,11 @@ static enum nj_status timed_run(const struct timed_run *run)
     struct nj_arena arena = {0};
     struct nj_diagnostics diagnostics;
     const struct nj_job_spec *spec = NULL;
-    struct nj_bytes content = {.data = (const uint8_t *)run->job,
-                               .length_bytes = strlen(run->job)};
+    const char *job = run->overridden != NULL ? run->overridden : run->job;
+    struct nj_bytes content = {.data = (const uint8_t *)job, .length_bytes = strlen(job)};
     tiny_run_model("model");
     warnings[0] = '\0';
+    notes[0] = '\0';
     last_pause[0] = '\0';
     n_rows = 0;
     n_prefill_rows = 0;
@@ -273,6 +275,22 @@ static void an_item_over_its_time_fails_and_the_others_do_not(void)
     free(wanted);
 }
 
+/* By --set, which leaves the job file and so the journal's marks. */
+static void items_whose_timeout_changed_are_not_taken_for_damage(void)
+{
+    static const char limited[] = "nightjar: 1\nbudget: {item_timeout: 4s}\n" FOUR_ITEMS;
+    struct timed_run tiny = {.folder = "lifted", .job = limited, .batch = 1};
+    REQUIRE_OK(timed_run(&tiny), &err);
+    tiny.overridden = "nightjar: 1\n" FOUR_ITEMS;
+
+    REQUIRE_OK(timed_run(&tiny), &err);
+
+    CHECK_EQ(report.n_items_failed, 0);
+    CHECK_TEXT(warnings, "");
+    CHECK_CONTAINS(notes, "2 items had timed out under another `budget.item_timeout` (the "
+                          "first is item ");
+}
+
 static void failed_items_end_the_run_when_there_are_enough(void)
 {
 #define HASTY "budget: {item_timeout: 2s}\n" FOUR_ITEMS
@@ -399,6 +417,7 @@ int main(void)
     RUN(a_token_budget_without_room_for_anything_is_refused);
     RUN(the_time_of_all_runs_together_is_limited_and_can_be_raised);
     RUN(an_item_over_its_time_fails_and_the_others_do_not);
+    RUN(items_whose_timeout_changed_are_not_taken_for_damage);
     RUN(failed_items_end_the_run_when_there_are_enough);
     RUN(a_run_can_be_made_to_end_as_by_a_bug);
     RUN(rows_that_read_what_was_given_are_told_apart);
