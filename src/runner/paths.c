@@ -40,9 +40,10 @@ enum nj_status nj_path_of_model(const struct nj_file_system *fs, const struct nj
     }
     int model_length = (int)spec->model.length_bytes;
     if (model_length == 0) {
-        return nj_fail(err, NJ_E_INPUT,
-                       "%s: which model? give `model: DIR` in the file or --model DIR",
-                       spec->source_path);
+        return nj_fail(
+            err, NJ_E_INPUT,
+            "%s: which model? give --model DIR, or `model: DIR` in a job of nightjar",
+            spec->source_path);
     }
     bool is_relative = spec->model.data[0] != '/';
     char beside[NJ_RUN_PATH_BYTES];

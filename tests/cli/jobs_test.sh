@@ -162,6 +162,6 @@ has results/ask/results.jsonl '"vars":{"country":"Chile","mood":"kind"}'
 check "a template's variable must be given" 3 "$nightjar" validate ask.yaml
 has err "unknown variable 'country', known: mood, _index, _id"
 check "a model must be given" 3 "$nightjar" run batch.jsonl
-has err 'batch.jsonl: which model? give `model: DIR` in the file or --model DIR'
+has err 'batch.jsonl: which model? give --model DIR, or `model: DIR` in a job of nightjar'
 
 finish
