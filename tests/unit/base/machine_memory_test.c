@@ -70,10 +70,10 @@ static void a_group_of_version_2_leaves_its_limit_less_what_cannot_be_dropped(vo
 {
     const char *root = fresh_root();
     put_machine(root);
-    put(root, "/proc/self/cgroup", "0::/work/job\n");
-    put(root, "/sys/fs/cgroup/work/job/memory.max", "3000000\n");
-    put(root, "/sys/fs/cgroup/work/job/memory.current", "1200000\n");
-    put(root, "/sys/fs/cgroup/work/job/memory.stat",
+    put(root, "/proc/self/cgroup", "0::/night/job\n");
+    put(root, "/sys/fs/cgroup/night/job/memory.max", "3000000\n");
+    put(root, "/sys/fs/cgroup/night/job/memory.current", "1200000\n");
+    put(root, "/sys/fs/cgroup/night/job/memory.stat",
         "anon 1000000\nactive_file 50000\ninactive_file 200000\n");
 
     CHECK_EQ(left(root), 3000000 - 1000000);
@@ -83,11 +83,11 @@ static void a_parent_with_less_wins_and_a_group_without_limit_does_not_count(voi
 {
     const char *root = fresh_root();
     put_machine(root);
-    put(root, "/proc/self/cgroup", "0::/work/job\n");
-    put(root, "/sys/fs/cgroup/work/job/memory.max", "max\n");
-    put(root, "/sys/fs/cgroup/work/job/memory.current", "1200000\n");
-    put(root, "/sys/fs/cgroup/work/memory.max", "5000000\n");
-    put(root, "/sys/fs/cgroup/work/memory.current", "4000000\n");
+    put(root, "/proc/self/cgroup", "0::/night/job\n");
+    put(root, "/sys/fs/cgroup/night/job/memory.max", "max\n");
+    put(root, "/sys/fs/cgroup/night/job/memory.current", "1200000\n");
+    put(root, "/sys/fs/cgroup/night/memory.max", "5000000\n");
+    put(root, "/sys/fs/cgroup/night/memory.current", "4000000\n");
 
     CHECK_EQ(left(root), 1000000);
 }
