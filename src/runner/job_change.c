@@ -138,7 +138,8 @@ static const struct nj_found_result *find_changed(const struct nj_job_change *ch
 {
     const struct nj_ledger *ledger = change->ledger;
     const struct nj_found_result *first = NULL;
-    const struct nj_found_result **of_item = calloc(ledger->n_items + 1, sizeof *of_item);
+    const struct nj_found_result **of_item =
+        calloc(ledger->n_items + 1, sizeof(const struct nj_found_result *));
     if (of_item == NULL) {
         return NULL;
     }
