@@ -51,7 +51,9 @@ static enum nj_status open_input(struct nj_row_reader *reader, const struct nj_f
                     why.text);
         reader->is_at_end = true;
     } else {
-        reader->is_at_end = nj_source_refuse_utf16(nj_row_input_window(&reader->input),
+        /* Behind a mark of UTF-8 there is no mark of UTF-16, whatever the bytes are. */
+        reader->is_at_end = reader->input.begin == 0 &&
+                            nj_source_refuse_utf16(nj_row_input_window(&reader->input),
                                                    reader->source->path, diagnostics);
     }
     return NJ_OK;
