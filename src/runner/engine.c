@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/machine_memory.h"
+#include "snapshot/writer.h"
 
 enum {
     MOST_DEFAULT_BATCH = 256,
@@ -17,12 +18,23 @@ static uint32_t either(uint32_t flag, uint32_t otherwise)
     return flag > 0 ? flag : otherwise;
 }
 
-/* What the run holds already (tokenizer, job, ledger, the program itself), and sampling will.
- */
-static uint64_t other_bytes(const struct nj_run_subject *subject)
+/* The ceiling that is given, or nearly the one that the model will find for itself. */
+static uint64_t memory_bytes(const struct nj_job_resources *resources,
+                             const struct nj_run_options *options)
+{
+    uint64_t given =
+        options->memory_bytes > 0 ? options->memory_bytes : resources->memory_bytes;
+    return given > 0 ? given : nj_machine_memory_left(nj_file_system_real(), "");
+}
+
+/* What the run holds already (tokenizer, job, ledger, the program itself), and what sampling
+ * and the writer of snapshots will. */
+static uint64_t other_bytes(const struct nj_run_engine *engine,
+                            const struct nj_run_subject *subject)
 {
     return nj_machine_memory_held(nj_file_system_real(), "") +
-           (uint64_t)subject->info.dims.n_vocabulary * TOKEN_BYTES;
+           (uint64_t)subject->info.dims.n_vocabulary * TOKEN_BYTES +
+           nj_snapshot_writer_total_bytes(engine->snapshot_buffer_bytes);
 }
 
 static struct nj_model_options model_options(const struct nj_run_engine *engine,
@@ -39,7 +51,7 @@ static struct nj_model_options model_options(const struct nj_run_engine *engine,
         .latent_norm_eps = (double)subject->setting.latent_norm_eps,
         .memory_bytes =
             options->memory_bytes > 0 ? options->memory_bytes : resources->memory_bytes,
-        .other_bytes = other_bytes(subject),
+        .other_bytes = other_bytes(engine, subject),
         .n_sequences = engine->batch,
         .takes_fewer_sequences = either(options->batch, resources->batch) == 0,
         .n_positions = work->most_positions};
@@ -62,6 +74,8 @@ enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_
                                   const struct nj_run_work *work, struct nj_error *err)
 {
     engine->batch = most_at_once(resources, options, work->n_open);
+    engine->snapshot_buffer_bytes = nj_snapshot_writer_modest_bytes(
+        &subject->info.dims, engine->batch, memory_bytes(resources, options));
     struct nj_model_options model = model_options(engine, subject, resources, options, work);
     enum nj_status status = nj_model_open_through(fs, &model, &engine->model, err);
     if (status != NJ_OK) {

@@ -20,7 +20,8 @@
 struct nj_run_engine {
     struct nj_model *model;
     struct nj_generator *generator;
-    uint32_t batch; /* items that run at once */
+    uint32_t batch;                 /* items that run at once */
+    uint64_t snapshot_buffer_bytes; /* set aside for the writer of their snapshots */
 };
 
 /* What there is to do. */

@@ -114,7 +114,8 @@ static enum nj_status prepare_snapshots(struct run *run, struct nj_error *err)
                                            .model = setup->engine.model,
                                            .weights = &setup->subject.info.fingerprint,
                                            .entropy = run->environment.entropy,
-                                           .n_slots = setup->engine.batch};
+                                           .n_slots = setup->engine.batch,
+                                           .buffer_bytes = setup->engine.snapshot_buffer_bytes};
     return nj_run_snapshots_open(&run->snapshots, &place, &setup->spec->snapshot,
                                  setup->engine.generator, err);
 }

@@ -58,17 +58,12 @@ static enum nj_status open_writer(struct nj_run_snapshots *snapshots, struct nj_
     const struct nj_run_snapshots_place *place = &snapshots->place;
     struct nj_snapshot_writer_options options = {.fs = place->fs,
                                                  .dims = nj_model_dims(place->model),
-                                                 .budget = nj_model_budget(place->model),
                                                  .clock = place->clock,
                                                  .pack_level = pack_level(&snapshots->wanted),
                                                  .max_targets = place->n_slots,
+                                                 .buffer_bytes = place->buffer_bytes,
                                                  .entropy = place->entropy};
-    enum nj_status status = nj_snapshot_writer_create(&options, &snapshots->writer, err);
-    if (status == NJ_E_BUDGET) { /* with a buffer of one record it may fit */
-        options.buffer_bytes = 1;
-        status = nj_snapshot_writer_create(&options, &snapshots->writer, err);
-    }
-    return status;
+    return nj_snapshot_writer_create(&options, &snapshots->writer, err);
 }
 
 enum nj_status nj_run_snapshots_open(struct nj_run_snapshots *snapshots,
@@ -76,18 +71,12 @@ enum nj_status nj_run_snapshots_open(struct nj_run_snapshots *snapshots,
                                      const struct nj_job_snapshot *wanted,
                                      struct nj_generator *generator, struct nj_error *err)
 {
-    struct nj_error why;
     memset(snapshots, 0, sizeof *snapshots);
     snapshots->place = *place;
     snapshots->wanted = *wanted;
     enum nj_status status = take_memory(snapshots, err);
     if (status == NJ_OK) {
-        status = open_writer(snapshots, &why);
-    }
-    if (status == NJ_E_BUDGET) {
-        warn(snapshots, "the run goes on without snapshots", &why);
-        nj_run_snapshots_close(snapshots);
-        return NJ_OK;
+        status = open_writer(snapshots, err);
     }
     if (status != NJ_OK) {
         nj_run_snapshots_close(snapshots);

@@ -43,6 +43,7 @@ struct nj_run_snapshots_place {
     const struct nj_digest *weights; /* the model's fingerprint */
     uint64_t entropy;
     uint32_t n_slots;
+    uint64_t buffer_bytes; /* of the writer, paid for when the model was opened */
 };
 
 /* One slot's item: its folder, and what it holds. */
@@ -80,8 +81,7 @@ struct nj_run_snapshots {
     struct nj_run_snapshots_counts counts;
 };
 
-/* Without memory for the writer the run goes on without snapshots, and says so. NJ_E_MEMORY,
- * NJ_E_USAGE. Sets the hooks of `generator`. */
+/* NJ_E_MEMORY, NJ_E_USAGE. Sets the hooks of `generator`. */
 enum nj_status nj_run_snapshots_open(struct nj_run_snapshots *snapshots,
                                      const struct nj_run_snapshots_place *place,
                                      const struct nj_job_snapshot *wanted,

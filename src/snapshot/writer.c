@@ -11,6 +11,7 @@
 #include "snapshot/text_state.h"
 
 enum {
+    MODEST_SHARE = 32,
     BUFFER_LIMIT_BYTES = 64 << 20, /* more only delays the moment when the disk decides */
     TOKENS_PIECE = NJ_SEGMENT_PAYLOAD_LIMIT_BYTES / sizeof(nj_token)
 };
@@ -81,9 +82,23 @@ uint64_t nj_snapshot_writer_recommended_bytes(const struct nj_dims *dims, uint32
     return smaller(wanted, BUFFER_LIMIT_BYTES) + least_buffer_bytes(dims);
 }
 
+uint64_t nj_snapshot_writer_modest_bytes(const struct nj_dims *dims, uint32_t max_targets,
+                                         uint64_t memory_bytes)
+{
+    uint64_t least = least_buffer_bytes(dims);
+    uint64_t share = memory_bytes / MODEST_SHARE;
+    return smaller(nj_snapshot_writer_recommended_bytes(dims, max_targets),
+                   share < least ? least : share);
+}
+
+uint64_t nj_snapshot_writer_total_bytes(uint64_t buffer_bytes)
+{
+    return buffer_bytes + NJ_SINK_BYTES;
+}
+
 static enum nj_status pay(struct nj_snapshot_writer *writer, struct nj_error *err)
 {
-    uint64_t bytes = writer->options.buffer_bytes + NJ_SINK_BYTES;
+    uint64_t bytes = nj_snapshot_writer_total_bytes(writer->options.buffer_bytes);
     if (writer->options.budget == NULL) {
         return NJ_OK;
     }

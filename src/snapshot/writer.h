@@ -40,7 +40,7 @@ struct nj_snapshot_writer;
 struct nj_snapshot_writer_options {
     const struct nj_file_system *fs; /* used by the writer's thread too */
     const struct nj_dims *dims;
-    struct nj_byte_budget *budget; /* NULL: not counted */
+    struct nj_byte_budget *budget; /* NULL: counted by the caller */
     struct nj_clock clock;
     int pack_level;        /* format/planes.h */
     uint32_t max_targets;  /* sequences of one round */
@@ -78,6 +78,14 @@ struct nj_snapshot_stats {
 
 /* The buffer that lets a round of so many states pass without waiting, within reason. */
 uint64_t nj_snapshot_writer_recommended_bytes(const struct nj_dims *dims, uint32_t max_targets);
+
+/* The same for a caller who holds at most `memory_bytes` in all: no more than a 32nd of that,
+ * but never less than a writer needs. */
+uint64_t nj_snapshot_writer_modest_bytes(const struct nj_dims *dims, uint32_t max_targets,
+                                         uint64_t memory_bytes);
+
+/* All that a writer with such a buffer holds. */
+uint64_t nj_snapshot_writer_total_bytes(uint64_t buffer_bytes);
 
 /* NJ_E_BUDGET, NJ_E_USAGE (pack level), NJ_E_MEMORY (threads too). Caller owns `*writer`. */
 enum nj_status nj_snapshot_writer_create(const struct nj_snapshot_writer_options *options,
