@@ -22,7 +22,7 @@ static void print_summary(const struct nj_run_report *report)
     char tokens[NJ_WORDS_BYTES];
     char restored[NJ_WORDS_BYTES];
     (void)nj_words_count(report->n_items, "item", all);
-    if (n_done == report->n_items_kept && report->n_sweeps == 0) {
+    if (n_done == report->n_items && report->n_items_kept == n_done && report->n_sweeps == 0) {
         (void)fprintf(stderr, "nightjar: nothing to do: %s%s finished before, %s failed\n",
                       report->n_items == 1 ? "" : "all ", all,
                       nj_words_number(report->n_items_failed, failed));
