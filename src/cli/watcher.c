@@ -107,6 +107,7 @@ static enum nj_run_control watch_poll(void *context)
     return nj_watcher_is_asked_to_stop(context) ? NJ_RUN_DRAIN : NJ_RUN_GO_ON;
 }
 
+/* What file systems keep back for root is room to root. */
 static uint64_t watch_free_bytes(void *context, const char *path)
 {
     (void)context;
@@ -114,7 +115,8 @@ static uint64_t watch_free_bytes(void *context, const char *path)
     if (statvfs(path, &status) != 0) {
         return UINT64_MAX;
     }
-    return (uint64_t)status.f_bavail * status.f_frsize;
+    fsblkcnt_t n_blocks = geteuid() == 0 ? status.f_bfree : status.f_bavail;
+    return (uint64_t)n_blocks * status.f_frsize;
 }
 
 static void watch_wait(void *context, uint64_t duration_ns)

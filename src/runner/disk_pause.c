@@ -1,22 +1,65 @@
 #include "runner/disk_pause.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "runner/ballast.h"
+
+static uint64_t now_ns(const struct nj_disk_pause *pause)
+{
+    const struct nj_clock *clock = &pause->chronicle->clock;
+    return clock->monotonic_ns(clock->context);
+}
+
+/* UINT64_MAX when it cannot be told. */
+static uint64_t free_bytes(const struct nj_disk_pause *pause)
+{
+    const struct nj_run_observer *observer = pause->observer;
+    return observer->free_bytes != NULL
+               ? observer->free_bytes(observer->context,
+                                      pause->chronicle->report->output_directory)
+               : UINT64_MAX;
+}
+
+/* The record that says so is what the ballast was dropped for. */
+static uint64_t wanted_bytes(const struct nj_disk_pause *pause, const struct nj_room_need *need)
+{
+    uint64_t n_others = pause->is_recording ? 0 : NJ_BALLAST_BYTES;
+    return need->n_bytes < UINT64_MAX - n_others ? need->n_bytes + n_others : UINT64_MAX;
+}
+
+static void say(struct nj_disk_pause *pause, const char *beginning,
+                const struct nj_room_need *need)
+{
+    char figure[48];
+    uint64_t n_free = free_bytes(pause);
+    pause->said_ns = now_ns(pause);
+    if (n_free == UINT64_MAX) {
+        (void)snprintf(figure, sizeof figure, "how many are free cannot be told");
+    } else {
+        (void)snprintf(figure, sizeof figure, "%llu are free", (unsigned long long)n_free);
+    }
+    nj_log_write(pause->log, NJ_LOG_WARNING,
+                 "%s: the disk of %s is full (%s): %llu bytes are needed, %s. Make room, and "
+                 "the run goes on by itself; stop it, and the same command continues",
+                 beginning, pause->chronicle->report->output_directory,
+                 strerror(need->error_number), (unsigned long long)wanted_bytes(pause, need),
+                 figure);
+}
 
 /* Drops the ballast, so that the journal can say it, and says it to everyone. When it is the
  * journal that found no room, its record is half written, and nothing else can be. */
-static void begin(struct nj_disk_pause *pause)
+static void begin(struct nj_disk_pause *pause, const struct nj_room_need *need)
 {
     const struct nj_chronicle *chronicle = pause->chronicle;
     const struct nj_log_file *journal = chronicle->journal;
     pause->is_paused = true;
-    nj_log_write(pause->log, NJ_LOG_WARNING,
-                 "paused: the disk of %s is full. Make room, and the run goes on by itself; "
-                 "stop it, and the same command continues",
-                 chronicle->report->output_directory);
-    nj_chronicle_tell(chronicle, NJ_EVENT_RUN_PAUSED, "disk");
     if (pause->folder->is_open) {
         nj_ballast_drop(pause->files.below, pause->folder->directory_fd);
     }
+    say(pause, "paused", need);
+    nj_chronicle_tell(chronicle, NJ_EVENT_RUN_PAUSED, "disk");
     if (journal->is_open && !journal->is_busy) {
         pause->is_recording = true;
         /* a failure shows at the journal's next use */
@@ -25,32 +68,45 @@ static void begin(struct nj_disk_pause *pause)
     }
 }
 
-/* The wait of nj_patient_files. Writing the pause down may come here again, and waits too. */
-static bool wait_for_room(void *context)
+/* Nobody asked to stop, and the folder is where it was. */
+static bool may_wait(struct nj_disk_pause *pause)
 {
-    enum { RETRY_NS = 1000000000 };
-    struct nj_disk_pause *pause = context;
     const struct nj_run_observer *observer = pause->observer;
-    if (!pause->is_paused) {
-        begin(pause);
-    }
     if (!pause->was_stopped && observer->poll != NULL) {
         pause->was_stopped = observer->poll(observer->context) == NJ_RUN_DRAIN;
     }
-    if (pause->was_stopped) {
-        return false;
+    return !pause->was_stopped &&
+           (!pause->folder->is_open || nj_run_folder_check(pause->folder, NULL) == NJ_OK);
+}
+
+/* The wait of nj_patient_files. Writing the pause down may come here again, and waits too.
+ * Where free bytes are not what is missing (names, a quota), or cannot be told, it is for the
+ * caller to try. */
+static bool wait_for_room(void *context, const struct nj_room_need *need)
+{
+    const uint64_t retry_ns = UINT64_C(1000000000);
+    const uint64_t say_again_ns = UINT64_C(60000000000);
+    struct nj_disk_pause *pause = context;
+    const struct nj_run_observer *observer = pause->observer;
+    if (!pause->is_paused) {
+        begin(pause, need);
     }
-    if (pause->folder->is_open && nj_run_folder_check(pause->folder, NULL) != NJ_OK) {
-        return false;
-    }
-    observer->wait(observer->context, RETRY_NS);
+    do {
+        if (!may_wait(pause)) {
+            return false;
+        }
+        observer->wait(observer->context, retry_ns);
+        if (now_ns(pause) - pause->said_ns >= say_again_ns) {
+            say(pause, "still paused", need);
+        }
+    } while (free_bytes(pause) < wanted_bytes(pause, need));
     return true;
 }
 
 static void go_on(void *context)
 {
     struct nj_disk_pause *pause = context;
-    if (pause->is_recording) {
+    if (pause->is_recording || pause->was_stopped) {
         return;
     }
     pause->is_paused = false;
@@ -58,6 +114,17 @@ static void go_on(void *context)
     if (pause->folder->is_open) {
         nj_ballast_take_on(pause->files.below, pause->folder->directory_fd);
     }
+}
+
+bool nj_disk_pause_wait(struct nj_disk_pause *pause, uint64_t n_bytes)
+{
+    const struct nj_room_need need = {.n_bytes = n_bytes, .error_number = ENOSPC};
+    return wait_for_room(pause, &need);
+}
+
+void nj_disk_pause_end(struct nj_disk_pause *pause)
+{
+    go_on(pause);
 }
 
 void nj_disk_pause_init(struct nj_disk_pause *pause, const struct nj_file_system *below)

@@ -1,6 +1,7 @@
 #include "runner/folder_host.h"
 
 #include "runner/chronicle.h"
+#include "runner/disk_pause.h"
 #include "runner/journal.h"
 
 static enum nj_status claim(void *context, uint64_t *item_index, bool *has_item,
@@ -49,9 +50,12 @@ static enum nj_status reserve(void *context, uint64_t bytes, struct nj_error *er
     }
     const char *path = folder->place->path;
     uint64_t n_free = observer->free_bytes(observer->context, path);
-    while (n_free < bytes && folder->patience != NULL &&
-           nj_patient_files_wait(folder->patience)) {
+    while (n_free < bytes && folder->pause != NULL &&
+           nj_disk_pause_wait(folder->pause, bytes)) {
         n_free = observer->free_bytes(observer->context, path);
+        if (n_free >= bytes) {
+            nj_disk_pause_end(folder->pause);
+        }
     }
     if (n_free == UINT64_MAX) {
         return nj_fail(err, NJ_E_STORAGE, "%s: how much room the disk has cannot be told",
@@ -63,9 +67,6 @@ static enum nj_status reserve(void *context, uint64_t bytes, struct nj_error *er
             "the disk of %s has %llu bytes left, the next items may write %llu: make "
             "room, and the same command continues",
             path, (unsigned long long)n_free, (unsigned long long)bytes);
-    }
-    if (folder->patience != NULL) {
-        nj_patient_files_go_on(folder->patience);
     }
     return NJ_OK;
 }

@@ -13,9 +13,9 @@
 #include "runner/host.h"
 #include "runner/ledger.h"
 #include "runner/log_file.h"
-#include "runner/patient_files.h"
 
 struct nj_chronicle;
+struct nj_disk_pause;
 
 /* Who watches a run and may stop it; every member may be NULL. */
 struct nj_run_observer {
@@ -33,8 +33,8 @@ struct nj_folder_host {
     struct nj_log_file *journal;
     const struct nj_ledger *ledger;
     const struct nj_run_folder *place;
-    struct nj_patient_files *patience; /* NULL: does not wait for room */
-    struct nj_chronicle *chronicle;    /* gives signs of life */
+    struct nj_disk_pause *pause;    /* NULL: does not wait for room */
+    struct nj_chronicle *chronicle; /* gives signs of life */
     const struct nj_run_observer *observer;
     uint64_t next_index;
 };

@@ -3,44 +3,46 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* After a call that returned `result`: true when it is to be tried again. */
-static bool tries_again(struct nj_patient_files *files, bool failed)
+/* One call, over all its attempts. */
+struct attempt {
+    struct nj_patient_files *files;
+    uint64_t n_bytes;
+    bool has_waited;
+};
+
+static void end(const struct attempt *attempt)
 {
-    if (!failed) {
-        nj_patient_files_go_on(files);
-        return false;
-    }
     int error_number = errno;
-    if (error_number != ENOSPC && error_number != EDQUOT) {
+    if (attempt->has_waited) {
+        attempt->files->go_on(attempt->files->context);
+    }
+    errno = error_number;
+}
+
+/* After an attempt: true when it is to be tried again. */
+static bool tries_again(struct attempt *attempt, bool failed)
+{
+    const struct nj_patient_files *files = attempt->files;
+    const struct nj_room_need need = {.n_bytes = attempt->n_bytes, .error_number = errno};
+    if (!failed || (need.error_number != ENOSPC && need.error_number != EDQUOT)) {
+        end(attempt);
         return false;
     }
-    files->is_waiting = files->wait(files->context);
-    errno = error_number;
-    return files->is_waiting;
-}
-
-bool nj_patient_files_wait(struct nj_patient_files *files)
-{
-    files->is_waiting = files->wait(files->context);
-    return files->is_waiting;
-}
-
-void nj_patient_files_go_on(struct nj_patient_files *files)
-{
-    if (files->is_waiting) {
-        files->is_waiting = false;
-        files->go_on(files->context);
-    }
+    bool may_be_room = files->wait(files->context, &need);
+    attempt->has_waited = true;
+    errno = need.error_number;
+    return may_be_room;
 }
 
 static int patient_open_at(void *context, int directory_fd, const char *name, int flags,
                            mode_t mode)
 {
     struct nj_patient_files *files = context;
+    struct attempt attempt = {.files = files};
     int fd = -1;
     do {
         fd = files->below->open_at(files->below->context, directory_fd, name, flags, mode);
-    } while (fd < 0 && (flags & O_CREAT) != 0 && tries_again(files, true));
+    } while ((flags & O_CREAT) != 0 && tries_again(&attempt, fd < 0));
     return fd;
 }
 
@@ -60,10 +62,11 @@ static ssize_t patient_read_at(void *context, int fd, void *data, size_t length_
 static ssize_t patient_write(void *context, int fd, const void *data, size_t length_bytes)
 {
     struct nj_patient_files *files = context;
+    struct attempt attempt = {.files = files, .n_bytes = length_bytes};
     ssize_t n = 0;
     do {
         n = files->below->write(files->below->context, fd, data, length_bytes);
-    } while (tries_again(files, n < 0));
+    } while (tries_again(&attempt, n < 0));
     return n;
 }
 
@@ -89,11 +92,12 @@ static int patient_rename_at(void *context, int from_directory_fd, const char *f
                              int to_directory_fd, const char *to)
 {
     struct nj_patient_files *files = context;
+    struct attempt attempt = {.files = files};
     int result = 0;
     do {
         result = files->below->rename_at(files->below->context, from_directory_fd, from,
                                          to_directory_fd, to);
-    } while (result != 0 && tries_again(files, true));
+    } while (tries_again(&attempt, result != 0));
     return result;
 }
 
@@ -107,11 +111,12 @@ static int patient_make_directory_at(void *context, int directory_fd, const char
                                      mode_t mode)
 {
     struct nj_patient_files *files = context;
+    struct attempt attempt = {.files = files};
     int result = 0;
     do {
         result =
             files->below->make_directory_at(files->below->context, directory_fd, name, mode);
-    } while (result != 0 && tries_again(files, true));
+    } while (tries_again(&attempt, result != 0));
     return result;
 }
 

@@ -81,13 +81,12 @@ static void prepare_pause(struct run *run)
 static void prepare_host(struct run *run)
 {
     struct nj_run_setup *setup = &run->setup;
-    run->folder_host =
-        (struct nj_folder_host){.journal = &setup->logs.files[NJ_LOG_JOURNAL],
-                                .ledger = &setup->ledger,
-                                .place = &setup->folder,
-                                .patience = can_wait(run) ? &run->pause.files : NULL,
-                                .chronicle = &run->chronicle,
-                                .observer = run->environment.observer};
+    run->folder_host = (struct nj_folder_host){.journal = &setup->logs.files[NJ_LOG_JOURNAL],
+                                               .ledger = &setup->ledger,
+                                               .place = &setup->folder,
+                                               .pause = can_wait(run) ? &run->pause : NULL,
+                                               .chronicle = &run->chronicle,
+                                               .observer = run->environment.observer};
     run->host = nj_folder_host_table(&run->folder_host);
 }
 
@@ -243,7 +242,7 @@ static enum nj_status work(struct run *run, struct nj_error *err)
         status = nj_chronicle_write(&run->chronicle, NJ_JOURNAL_STARTED, err);
     }
     if (status == NJ_OK) {
-        nj_ballast_take_on(run->environment.fs, run->setup.folder.directory_fd);
+        nj_ballast_take_on(run->impatient_fs, run->setup.folder.directory_fd);
         nj_chronicle_tell(&run->chronicle, NJ_EVENT_RUN_STARTED, "");
         status = nj_loop_run(&run->loop, err);
     }
