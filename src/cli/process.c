@@ -4,13 +4,26 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/clean_text.h"
+#include "cli/complaint.h"
 #include "cli/exit_code.h"
+
+/* What nobody can read or write stays so: output to nowhere must not look like output that
+ * arrived. Of stderr nobody can be told. */
+static int flags_of(int fd)
+{
+    switch (fd) {
+    case STDIN_FILENO:
+        return O_WRONLY;
+    case STDOUT_FILENO:
+        return O_RDONLY;
+    default:
+        return O_RDWR;
+    }
+}
 
 static void open_standard_files(void)
 {
@@ -19,7 +32,7 @@ static void open_standard_files(void)
             continue;
         }
         /* The lowest free number is this one: those below are open. */
-        if (open("/dev/null", O_RDWR) != fd) {
+        if (open("/dev/null", flags_of(fd)) != fd) {
             _exit(NJ_EXIT_INTERNAL); /* and no descriptor to say so on */
         }
     }
@@ -38,7 +51,23 @@ static bool reader_has_gone(int fd)
     return poll(&polled, 1, 0) == 1 && (polled.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-int nj_process_end(int exit_code)
+/* As open_standard_files left it, or opened so by who started us. */
+static bool is_for_reading_only(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    return flags != -1 && (flags & O_ACCMODE) == O_RDONLY;
+}
+
+/* The failure may have been an earlier one than the last. */
+static const char *reason_of(int error_number)
+{
+    if (is_for_reading_only(STDOUT_FILENO)) {
+        return "it is closed";
+    }
+    return error_number != 0 ? strerror(error_number) : "not all of it could be written";
+}
+
+int nj_process_end(int exit_code, bool as_json)
 {
     bool has_failed = ferror(stdout) != 0;
     errno = 0;
@@ -47,8 +76,7 @@ int nj_process_end(int exit_code)
         return exit_code;
     }
     char text[256];
-    (void)snprintf(text, sizeof text, "write to standard output: %s",
-                   errno != 0 ? strerror(errno) : "not all of it could be written");
-    nj_clean_complain(text);
+    (void)snprintf(text, sizeof text, "write to standard output: %s", reason_of(errno));
+    nj_complain_warning(as_json, text);
     return exit_code == NJ_EXIT_OK ? NJ_EXIT_FAILED : exit_code;
 }

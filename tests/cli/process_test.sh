@@ -6,9 +6,9 @@
 make_pair
 
 # Descriptors that are closed at the start belong to no file of ours.
+name="a run without standard files ends with 1: what it prints is lost"
 "$nightjar" run job.yaml --out closed <&- >&- 2>&-
-name="a run without standard files ends with 0"
-[ $? -eq 0 ] || fail "exit code"
+[ $? -eq 1 ] || fail "exit code"
 "$nightjar" run job.yaml --out open >out 2>err
 name="and has the same results"
 cmp -s closed/results.jsonl open/results.jsonl || fail "results differ"
@@ -29,6 +29,20 @@ if [ -e /dev/full ]; then
         has err "write to standard output: No space left on device"
     done
 fi
+name="a closed standard output"
+for words in "run job.yaml --out open" "describe model" "validate job.yaml" --help "help run" --version; do
+    # shellcheck disable=SC2086
+    "$nightjar" $words >&- 2>err
+    [ $? -eq 1 ] || fail "$words does not say 1"
+    has err "write to standard output: it is closed"
+done
+"$nightjar" run job.yaml --out open --json >&- 2>err
+[ $? -eq 1 ] || fail "--json does not say 1"
+has err '{"version":1,"warning":"write to standard output: it is closed"}'
+name="with nothing to print, a closed standard output is none of our business"
+"$nightjar" run absent.yaml >&- 2>err
+[ $? -eq 3 ] || fail "exit code"
+lacks err "standard output"
 for words in "describe model" "validate job.yaml" --help; do
     name="a closed pipe after $words"
     # shellcheck disable=SC2086
