@@ -245,21 +245,45 @@ static enum nj_status fork_pages(const struct nj_state *state, struct nj_state *
     return status;
 }
 
+static enum nj_status refuse_broken(const struct nj_state *state, struct nj_error *err)
+{
+    return state->is_broken
+               ? nj_fail(err, NJ_E_STATE, "fork a state that a broken-off sweep left unusable")
+               : NJ_OK;
+}
+
+enum nj_status nj_state_fork_into(struct nj_state *state, const struct nj_state *source,
+                                  struct nj_error *err)
+{
+    assert(state->dims == source->dims && state->budget == source->budget && state != source);
+    enum nj_status status = refuse_broken(source, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    let_pages_go(state);
+    memcpy(state->recurrent, source->recurrent, nj_state_recurrent_bytes(source->dims));
+    state->length = source->length;
+    state->is_broken = false;
+    status = fork_pages(source, state, err);
+    if (status != NJ_OK) {
+        nj_state_reset(state);
+    }
+    return status;
+}
+
 enum nj_status nj_state_fork(const struct nj_state *state, struct nj_state **fork,
                              struct nj_error *err)
 {
     struct nj_state *made = NULL;
-    if (state->is_broken) {
-        return nj_fail(err, NJ_E_STATE, "fork a state that a broken-off sweep left unusable");
+    enum nj_status status = refuse_broken(state, err);
+    if (status == NJ_OK) {
+        status = nj_state_create(state->dims, state->budget, &made, err);
     }
-    enum nj_status status = nj_state_create(state->dims, state->budget, &made, err);
     if (status != NJ_OK) {
         return status;
     }
     assert(made != NULL);
-    memcpy(made->recurrent, state->recurrent, nj_state_recurrent_bytes(state->dims));
-    made->length = state->length;
-    status = fork_pages(state, made, err);
+    status = nj_state_fork_into(made, state, err);
     if (status != NJ_OK) {
         nj_state_destroy(made);
         return status;

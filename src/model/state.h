@@ -47,6 +47,12 @@ bool nj_state_is_broken(const struct nj_state *state);
 enum nj_status nj_state_fork(const struct nj_state *state, struct nj_state **fork,
                              struct nj_error *err);
 
+/* The same into a state that is there already, of the same model and budget, whose recurrent
+ * part is paid for: what it held is forgotten. NJ_E_STATE when `source` is broken: `state` is
+ * as it was; NJ_E_BUDGET or NJ_E_MEMORY for pages: it is empty. */
+enum nj_status nj_state_fork_into(struct nj_state *state, const struct nj_state *source,
+                                  struct nj_error *err);
+
 /* For the sweep: makes room for `n_positions` more, so that nothing allocates inside it. */
 enum nj_status nj_state_reserve(struct nj_state *state, uint32_t n_positions,
                                 struct nj_error *err);

@@ -162,6 +162,67 @@ static void a_fork_at_a_page_boundary_copies_no_page(void)
     nj_state_destroy(state);
 }
 
+/* Whoever takes a prefix over holds a state already, and memory is counted to the byte. */
+static void a_fork_into_a_state_takes_no_second_recurrent_part(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_state *other = NULL;
+    struct nj_error error;
+    struct nj_byte_budget budget;
+    uint64_t n_values = 0;
+    uint64_t recurrent = nj_state_recurrent_bytes(&dims);
+    uint64_t page = nj_state_page_bytes(&dims);
+    nj_byte_budget_init(&budget, 2 * recurrent + 3 * page);
+    REQUIRE_OK(nj_state_create(&dims, &budget, &state, &error), &error);
+    REQUIRE_OK(nj_state_reserve(state, 70, &error), &error);
+    fill(state, 10, 1.0F);
+    fill(state, 69, 2.0F);
+    nj_state_advance(state, 70);
+    REQUIRE_OK(nj_state_create(&dims, &budget, &other, &error), &error);
+    REQUIRE_OK(nj_state_reserve(other, 3, &error), &error);
+    fill(other, 2, 9.0F);
+    nj_state_mark_broken(other);
+
+    REQUIRE_OK(nj_state_fork_into(other, state, &error), &error);
+
+    CHECK_EQ(nj_state_length(other), 70);
+    CHECK(!nj_state_is_broken(other));
+    CHECK_EQ(budget.held_bytes, 2 * recurrent + 3 * page);
+    CHECK(nj_state_page(other, 2, 0) == nj_state_page(state, 2, 0));
+    CHECK_NEAR(value_at(other, 69), 2.0, 0.0);
+    CHECK_NEAR(nj_state_recurrent(other, 1, &n_values)[0], 2.0, 0.0);
+    nj_state_destroy(state);
+    nj_state_destroy(other);
+    nj_byte_budget_deinit(&budget);
+}
+
+static void a_fork_into_a_state_without_room_for_pages_leaves_it_empty(void)
+{
+    struct nj_dims dims = make_dims();
+    struct nj_state *state = NULL;
+    struct nj_state *other = NULL;
+    struct nj_error error;
+    struct nj_byte_budget budget;
+    uint64_t n_values = 0;
+    nj_byte_budget_init(&budget,
+                        2 * nj_state_recurrent_bytes(&dims) + 2 * nj_state_page_bytes(&dims));
+    REQUIRE_OK(nj_state_create(&dims, &budget, &state, &error), &error);
+    REQUIRE_OK(nj_state_create(&dims, &budget, &other, &error), &error);
+    REQUIRE_OK(nj_state_reserve(state, 70, &error), &error);
+    fill(state, 69, 2.0F);
+    nj_state_advance(state, 70);
+
+    CHECK_EQ(nj_state_fork_into(other, state, &error), NJ_E_BUDGET);
+
+    CHECK_EQ(nj_state_length(other), 0);
+    CHECK_NEAR(nj_state_recurrent(other, 1, &n_values)[0], 0.0, 0.0);
+    CHECK_EQ(nj_state_length(state), 70);
+    nj_state_destroy(state);
+    nj_state_destroy(other);
+    nj_byte_budget_deinit(&budget);
+}
+
 static void a_broken_state_cannot_be_forked(void)
 {
     struct nj_dims dims = make_dims();
@@ -254,6 +315,8 @@ int main(void)
     RUN(reset_forgets_recurrent_part_and_pages_together);
     RUN(a_fork_shares_full_pages_and_copies_the_rest);
     RUN(a_fork_at_a_page_boundary_copies_no_page);
+    RUN(a_fork_into_a_state_takes_no_second_recurrent_part);
+    RUN(a_fork_into_a_state_without_room_for_pages_leaves_it_empty);
     RUN(a_broken_state_cannot_be_forked);
     RUN(a_state_that_cannot_be_paid_is_refused);
     return test_result();
