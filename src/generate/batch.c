@@ -29,6 +29,14 @@ static uint32_t at_most(size_t wanted, uint32_t limit)
     return wanted < limit ? (uint32_t)wanted : limit;
 }
 
+/* Ids that the sequence may read in one sweep. */
+static uint32_t most_rows(const struct nj_sequence *sequence, uint32_t chunk)
+{
+    uint32_t position = nj_state_length(sequence->state);
+    uint32_t n = at_most(nj_sequence_n_pending(sequence), chunk);
+    return sequence->fork_at > position ? at_most(n, sequence->fork_at - position) : n;
+}
+
 void nj_batch_plan(struct nj_sequence *const *sequences, uint32_t n_sequences,
                    const struct nj_batch_limits *limits, struct nj_row *rows, uint32_t *n_rows,
                    struct nj_batch_share *shares, uint32_t *n_shares)
@@ -42,10 +50,10 @@ void nj_batch_plan(struct nj_sequence *const *sequences, uint32_t n_sequences,
         }
     }
     for (uint32_t i = 0; i < n_sequences && plan.n_rows < limits->max_rows; i++) {
-        size_t n_pending = nj_sequence_n_pending(sequences[i]);
-        if (sequences[i]->finish == NJ_FINISH_NONE && n_pending > 1) {
+        if (sequences[i]->finish == NJ_FINISH_NONE && !sequences[i]->waits &&
+            nj_sequence_n_pending(sequences[i]) > 1) {
             uint32_t n_left = limits->max_rows - plan.n_rows;
-            add_share(&plan, sequences[i], at_most(at_most(n_pending, chunk), n_left));
+            add_share(&plan, sequences[i], at_most(most_rows(sequences[i], chunk), n_left));
         }
     }
     *n_rows = plan.n_rows;

@@ -1,7 +1,8 @@
 /* Which rows the next sweep holds: policy only, it never changes a bit.
  *
  * Every sequence that waits for one token gets its row first, in the order given; prompts share
- * what is left, in the same order, at most `prefill_chunk` rows each.
+ * what is left, in the same order, at most `prefill_chunk` rows each. A sequence that waits for
+ * another has none, and one that is to be forked stops there (generate/prefix_sharing).
  */
 #ifndef NJ_GENERATE_BATCH_H
 #define NJ_GENERATE_BATCH_H

@@ -19,6 +19,7 @@ struct nj_generator {
     uint64_t logits_bytes;         /* paid for from the model's budget */
     struct nj_sampler *sampler;
     const struct nj_sweep_hooks *hooks;
+    struct nj_prefix_sharing prefixes;
     uint64_t n_rows_total;
 };
 
@@ -111,6 +112,7 @@ void nj_generator_destroy(struct nj_generator *generator)
     while (generator->n_sequences > 0) {
         nj_generator_remove(generator, generator->sequences[generator->n_sequences - 1]);
     }
+    nj_prefix_sharing_deinit(&generator->prefixes);
     nj_sampler_destroy(generator->sampler);
     free(generator->logits);
     nj_byte_budget_give_back(nj_model_budget(generator->setting.model),
@@ -182,9 +184,12 @@ enum nj_status nj_generator_add(struct nj_generator *generator,
         return status;
     }
     struct nj_sequence *added = NULL;
-    status = nj_sequence_create(&generator->setting, options, &added, err);
+    do {
+        status = nj_sequence_create(&generator->setting, options, &added, err);
+    } while (status == NJ_E_BUDGET && nj_prefix_shelf_drop(&generator->prefixes.shelf));
     if (status == NJ_OK) {
         generator->sequences[generator->n_sequences++] = added;
+        nj_prefix_sharing_begin(&generator->prefixes, added);
         *sequence = added;
     }
     return status;
@@ -214,6 +219,24 @@ void nj_generator_set_hooks(struct nj_generator *generator, const struct nj_swee
     generator->hooks = hooks;
 }
 
+void nj_generator_share_prefixes(struct nj_generator *generator,
+                                 const struct nj_prefix_options *options)
+{
+    nj_prefix_sharing_deinit(&generator->prefixes);
+    nj_prefix_sharing_init(&generator->prefixes, options,
+                           nj_model_dims(generator->setting.model));
+}
+
+struct nj_prefix_counts nj_generator_prefix_counts(const struct nj_generator *generator)
+{
+    return generator->prefixes.counts;
+}
+
+const struct nj_prefix_shelf *nj_generator_prefix_shelf(const struct nj_generator *generator)
+{
+    return &generator->prefixes.shelf;
+}
+
 uint64_t nj_generator_n_rows(const struct nj_generator *generator)
 {
     return generator->n_rows_total;
@@ -227,6 +250,13 @@ static void reset_broken_states(struct nj_generator *generator)
             nj_state_reset(generator->sequences[i]->state);
         }
     }
+}
+
+void nj_generator_prepare(struct nj_generator *generator)
+{
+    reset_broken_states(generator);
+    nj_prefix_sharing_prepare(&generator->prefixes, generator->sequences,
+                              generator->n_sequences);
 }
 
 /* The sequences from `first` on were read but got no id: they must be read again. */
@@ -283,23 +313,51 @@ static enum nj_status finish_share(struct nj_generator *generator,
     return nj_sequence_accept(sequence, choice.token, err);
 }
 
+/* Shares a sweep's time among those who read prompts in it, by rows. */
+static void note_cost(const struct nj_generator *generator, uint32_t n_rows, uint32_t n_shares,
+                      uint64_t sweep_ns)
+{
+    for (uint32_t i = 0; i < n_shares; i++) {
+        const struct nj_batch_share *share = &generator->shares[i];
+        share->sequence->prefill_ns += sweep_ns / n_rows * share->n_rows;
+    }
+}
+
+static uint64_t now_ns(const struct nj_generator *generator)
+{
+    const struct nj_clock *clock = &generator->prefixes.options.clock;
+    return clock->monotonic_ns != NULL ? clock->monotonic_ns(clock->context) : 0;
+}
+
+/* States of prefixes give way to pages of sequences. */
+static enum nj_status run_sweep(struct nj_generator *generator, uint32_t n_rows,
+                                uint32_t n_shares, struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    uint64_t began_ns = now_ns(generator);
+    do {
+        status = nj_sweep_run(generator->setting.model, generator->rows, n_rows,
+                              generator->hooks, generator->logits, err);
+    } while (status == NJ_E_BUDGET && nj_prefix_shelf_drop(&generator->prefixes.shelf));
+    if (status == NJ_OK) {
+        generator->n_rows_total += n_rows;
+        note_cost(generator, n_rows, n_shares, now_ns(generator) - began_ns);
+    }
+    return status;
+}
+
 enum nj_status nj_generator_step(struct nj_generator *generator, struct nj_step_event *events,
                                  uint32_t *n_events, struct nj_error *err)
 {
     uint32_t n_rows = 0;
     uint32_t n_shares = 0;
-    reset_broken_states(generator);
+    nj_generator_prepare(generator);
     nj_batch_plan(generator->sequences, generator->n_sequences, &generator->limits,
                   generator->rows, &n_rows, generator->shares, &n_shares);
-    enum nj_status status = NJ_OK;
-    if (n_rows > 0) {
-        status = nj_sweep_run(generator->setting.model, generator->rows, n_rows,
-                              generator->hooks, generator->logits, err);
-    }
+    enum nj_status status = n_rows > 0 ? run_sweep(generator, n_rows, n_shares, err) : NJ_OK;
     if (status != NJ_OK) {
         return status;
     }
-    generator->n_rows_total += n_rows;
     uint32_t n_vocabulary = nj_model_n_vocabulary(generator->setting.model);
     const float *logits = generator->logits;
     for (uint32_t i = 0; i < n_shares && status == NJ_OK; i++) {

@@ -10,6 +10,7 @@
 #ifndef NJ_GENERATE_SEQUENCE_H
 #define NJ_GENERATE_SEQUENCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,12 @@ struct nj_sequence {
     struct nj_text_buffer response;
     struct nj_text_buffer reasoning;
     size_t n_reasoning; /* ids */
+
+    /* Of the prefix that it shares (generate/prefix_sharing). */
+    uint32_t fork_at;       /* it stops reading there for one sweep, for others; 0: nowhere */
+    bool waits;             /* another reads for it */
+    bool has_asked_storage; /* for the state of a longer prefix */
+    uint64_t prefill_ns;    /* what reading its ids took, or took another */
 
     enum nj_finish finish;
     int stop_string; /* -1: none */
