@@ -9,7 +9,7 @@
 void nj_history_deinit(struct nj_history *history)
 {
     free(history->turns);
-    free(history->is_marked);
+    free(history->marked);
     memset(history, 0, sizeof *history);
 }
 
@@ -68,19 +68,13 @@ uint64_t nj_history_run_ms(const struct nj_history *history)
 static enum nj_status mark(struct nj_history *history, uint64_t item_index,
                            struct nj_error *err)
 {
-    if (item_index >= history->identity.n_items) {
-        return NJ_OK; /* of a longer job that was here before */
+    enum nj_status status =
+        nj_vector_reserve(&history->marked, &history->marked_capacity, sizeof *history->marked,
+                          history->n_marked + 1, err);
+    if (status == NJ_OK) {
+        history->marked[history->n_marked++] = item_index;
     }
-    enum nj_status status = nj_vector_reserve(&history->is_marked, &history->marked_capacity, 1,
-                                              item_index + 1, err);
-    if (status != NJ_OK) {
-        return status;
-    }
-    while (history->n_marked <= item_index) {
-        history->is_marked[history->n_marked++] = 0;
-    }
-    history->is_marked[item_index] = 1;
-    return NJ_OK;
+    return status;
 }
 
 void nj_history_identify(struct nj_history *history, enum nj_run_log log,
@@ -133,9 +127,23 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
     return NJ_OK;
 }
 
-bool nj_history_is_marked(const struct nj_history *history, uint64_t item_index)
+/* The journal's count is not believed: the caller knows how many items there are. */
+enum nj_status nj_history_marks(const struct nj_history *history, uint64_t n_items,
+                                uint8_t **is_marked, struct nj_error *err)
 {
-    return item_index < history->n_marked && history->is_marked[item_index] != 0;
+    uint8_t *marks = calloc(n_items + 1, sizeof *marks);
+    if (marks == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "read the done marks of %llu items: out of memory",
+                       (unsigned long long)n_items);
+    }
+    for (size_t i = 0; i < history->n_marked; i++) {
+        if (history->marked[i] <
+            n_items) { /* others are of a longer job that was here before */
+            marks[history->marked[i]] = 1;
+        }
+    }
+    *is_marked = marks;
+    return NJ_OK;
 }
 
 static const char *turn_name(const struct nj_turn *turn)

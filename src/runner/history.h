@@ -41,8 +41,9 @@ struct nj_history {
     bool is_running;               /* started, and not ended since */
     struct nj_journal_entry alive; /* how far it was when last heard of; while it is running */
     uint64_t ended_run_ms;         /* all runs that ended, together */
-    bool is_finished;   /* the last turn says so, and the identity is still the same */
-    uint8_t *is_marked; /* by item index: the journal says done */
+    bool is_finished; /* the last turn says so, and the identity is still the same */
+    uint64_t *marked; /* items that the journal says are done, in its order: as many as it has
+                         records, whatever index they or the identity claim */
     size_t n_marked;
     size_t marked_capacity;
 };
@@ -58,7 +59,10 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
 void nj_history_identify(struct nj_history *history, enum nj_run_log log,
                          const struct nj_run_identity *identity);
 
-bool nj_history_is_marked(const struct nj_history *history, uint64_t item_index);
+/* By item index, for the first `n_items`: 1 where the journal says done. Returns; caller owns.
+ */
+enum nj_status nj_history_marks(const struct nj_history *history, uint64_t n_items,
+                                uint8_t **is_marked, struct nj_error *err);
 
 /* How long all runs of the folder took so far, one that was killed included, in ms. */
 uint64_t nj_history_run_ms(const struct nj_history *history);

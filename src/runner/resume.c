@@ -1,5 +1,6 @@
 #include "runner/resume.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
@@ -198,18 +199,18 @@ static void tell_reopened(const struct nj_log *log, const struct reopened *timed
     }
 }
 
-enum nj_status nj_run_logs_adopt(struct nj_run_logs *logs, const struct nj_ledger *ledger,
-                                 const struct nj_history *history, struct nj_error *err)
+/* An item that is done has its mark, or gets it; a mark without a result means nothing. */
+static enum nj_status adopt_items(struct nj_run_logs *logs, const struct nj_ledger *ledger,
+                                  const uint8_t *is_marked, struct nj_error *err)
 {
     struct reopened timed_out = {0};
     struct reopened unproven = {0};
     for (uint64_t i = 0; i < ledger->n_items; i++) {
         const struct nj_ledger_item *item = &ledger->items[i];
-        bool is_marked = nj_history_is_marked(history, i);
-        if (is_marked && item->state == NJ_ITEM_OPEN) {
+        if (is_marked[i] != 0 && item->state == NJ_ITEM_OPEN) {
             note_reopened(item->had_timed_out ? &timed_out : &unproven, i);
         }
-        if (is_marked || item->state == NJ_ITEM_OPEN) {
+        if (is_marked[i] != 0 || item->state == NJ_ITEM_OPEN) {
             continue;
         }
         struct nj_journal_entry entry = {
@@ -221,6 +222,18 @@ enum nj_status nj_run_logs_adopt(struct nj_run_logs *logs, const struct nj_ledge
     }
     tell_reopened(logs->place.log, &timed_out, &unproven);
     return nj_log_file_sync(&logs->files[NJ_LOG_JOURNAL], err);
+}
+
+enum nj_status nj_run_logs_adopt(struct nj_run_logs *logs, const struct nj_ledger *ledger,
+                                 const struct nj_history *history, struct nj_error *err)
+{
+    uint8_t *is_marked = NULL;
+    enum nj_status status = nj_history_marks(history, ledger->n_items, &is_marked, err);
+    if (status == NJ_OK) {
+        status = adopt_items(logs, ledger, is_marked, err);
+    }
+    free(is_marked);
+    return status;
 }
 
 void nj_run_logs_close(struct nj_run_logs *logs)
