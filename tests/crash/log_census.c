@@ -150,7 +150,7 @@ static bool read_log(int directory_fd, const char *name, struct nj_record_log_id
                                             .identity = identity};
     struct nj_log_found found;
     enum nj_status status = nj_log_file_read(&place, visit, counting, &found, NULL);
-    return status == NJ_OK && found.scan.end != NJ_LOG_END_DAMAGED;
+    return status == NJ_OK && found.scan.end != NJ_LOG_END_DAMAGED && found.n_damaged == 0;
 }
 
 static bool read_logs(int directory_fd, struct counting *counting)

@@ -17,8 +17,9 @@ struct log_census {
     uint64_t n_finished;    /* times that a run said that all is done */
 };
 
-/* Counts what verifies, up to the first byte that does not; an absent log is an empty one.
- * False when a record verifies and cannot be decoded, or memory is short. */
+/* Counts what verifies in all segments of each log, up to the first byte that does not; an
+ * absent log is an empty one. False when a record verifies and cannot be decoded, when a
+ * segment lacks what a later one continues, or memory is short. */
 bool log_census_take(const char *folder_path, struct log_census *census);
 
 #endif
