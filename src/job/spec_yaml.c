@@ -19,23 +19,33 @@ static bool fits(struct nj_schema *schema)
     return false;
 }
 
+static const char job_hint[] = "a job begins with 'nightjar: 1'";
+
 static bool is_empty(const struct nj_node *root)
 {
-    return root->kind == NJ_NODE_SCALAR && root->text.length_bytes == 0;
+    return root->kind == NJ_NODE_SCALAR && root->is_plain && !root->is_reported &&
+           root->text.length_bytes == 0;
 }
 
-static bool is_job(struct nj_schema *schema, const struct nj_node *root, size_t n_documents)
+/* A line of `---` at the end begins a document with nothing in it: no job, and no mistake. */
+static void drop_empty(struct nj_documents *documents)
 {
-    static const char hint[] = "a job begins with 'nightjar: 1'";
+    size_t n_kept = 0;
+    for (size_t i = 0; i < documents->n_roots; i++) {
+        if (!is_empty(documents->roots[i])) {
+            documents->roots[n_kept++] = documents->roots[i];
+        }
+    }
+    documents->n_roots = n_kept;
+}
+
+static bool is_job(struct nj_schema *schema, const struct nj_node *root)
+{
     if (root->is_reported) {
         return false;
     }
-    if (is_empty(root) && n_documents > 1) {
-        nj_schema_error(schema, root->place, hint, "no job in this document");
-    } else if (is_empty(root)) {
-        nj_schema_error(schema, (struct nj_place){schema->path, 0, 0}, hint, "no job in file");
-    } else if (root->kind != NJ_NODE_MAP) {
-        nj_schema_error(schema, root->place, hint, "a job is a map of keys, not %s",
+    if (root->kind != NJ_NODE_MAP) {
+        nj_schema_error(schema, root->place, job_hint, "a job is a map of keys, not %s",
                         nj_node_kind_name(root));
     }
     return root->kind == NJ_NODE_MAP;
@@ -131,7 +141,7 @@ static void read_all(struct nj_schema *schema, const struct nj_documents *docume
     bool are_jobs = read != NULL;
     for (size_t i = 0; i < documents->n_roots && read != NULL; i++) {
         const struct nj_node *root = documents->roots[i];
-        bool is_usable = is_job(schema, root, documents->n_roots);
+        bool is_usable = is_job(schema, root);
         read[i] = is_usable ? read_one(schema, import(schema, root), NULL, overrides) : NULL;
         are_jobs = are_jobs && read[i] != NULL;
     }
@@ -153,13 +163,14 @@ static enum nj_status read_documents(struct nj_schema *schema, size_t most,
     if (status != NJ_OK) {
         return status;
     }
+    drop_empty(&documents);
     if (documents.n_roots > most) {
         nj_schema_error(schema, documents.roots[most]->place, "put each job into its own file",
                         "several jobs in one file are not supported here");
         documents.n_roots = most;
     } else if (documents.n_roots == 0 && schema->diagnostics->n_errors == 0) {
-        nj_schema_error(schema, (struct nj_place){schema->path, 0, 0},
-                        "a job begins with 'nightjar: 1'", "no job in file");
+        nj_schema_error(schema, (struct nj_place){schema->path, 0, 0}, job_hint,
+                        "no job in file");
     }
     read_all(schema, &documents, overrides, specs);
     return NJ_OK;

@@ -68,12 +68,40 @@ static void a_mistake_in_a_flag_is_told_once_for_all_of_them(void)
 
 static void a_document_without_a_job_has_a_place(void)
 {
-    check_jobs("nightjar: 1\nprompt: x\n---\n",
-               "job.yaml:4:1: no job in this document, a job begins with 'nightjar: 1'");
     check_jobs("nightjar: 1\nprompt: x\n---\n[a]\n",
                "job.yaml:4:1: a job is a map of keys, not a list, a job begins with "
                "'nightjar: 1'");
-    check_jobs("", "job.yaml: no job in file, a job begins with 'nightjar: 1'");
+    check_jobs(
+        "nightjar: 1\nprompt: x\n---\n\"\"\n",
+        "job.yaml:4:1: a job is a map of keys, not text, a job begins with 'nightjar: 1'");
+}
+
+static void empty_documents_beside_a_job_are_passed_over(void)
+{
+    static const char *const one_job[] = {
+        "nightjar: 1\nprompt: x\n---\n", "nightjar: 1\nprompt: x\n---\n# the end\n...\n",
+        "---\nnightjar: 1\nprompt: x\n---\n---\n---\n", "---\n---\nnightjar: 1\nprompt: x\n"};
+    for (size_t i = 0; i < sizeof one_job / sizeof one_job[0]; i++) {
+        struct readings readings;
+        read_jobs(&readings, one_job[i], NULL);
+        CHECK_TEXT(readings.reading.complaints, "");
+        CHECK_EQ(readings.specs.n_items, 1);
+        close_reading(&readings.reading);
+    }
+    struct reading reading;
+    read_text(&reading, one_job[0]);
+    REQUIRE_OK(reading.status, &reading.error);
+    close_reading(&reading);
+}
+
+static void a_file_of_empty_documents_has_no_job(void)
+{
+    static const char *const without[] = {"", "# nothing\n", "---\n", "---\n---\n# x\n---\n"};
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
+        check_jobs(without[i], "job.yaml: no job in file, a job begins with 'nightjar: 1'");
+    }
+    check_jobs("--- ~\n", "job.yaml:1:5: a job is a map of keys, not text, a job begins with "
+                          "'nightjar: 1'");
 }
 
 static void an_anchor_belongs_to_its_document(void)
@@ -121,6 +149,8 @@ int main(void)
     RUN(their_names_must_differ);
     RUN(a_mistake_in_a_flag_is_told_once_for_all_of_them);
     RUN(a_document_without_a_job_has_a_place);
+    RUN(empty_documents_beside_a_job_are_passed_over);
+    RUN(a_file_of_empty_documents_has_no_job);
     RUN(an_anchor_belongs_to_its_document);
     RUN(camel_case_is_read_with_a_notice);
     RUN(both_spellings_at_once_are_a_mistake);
