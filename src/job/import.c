@@ -98,6 +98,17 @@ struct nj_node *nj_import_list(struct nj_schema *schema, struct nj_place place, 
     return list;
 }
 
+struct nj_node *nj_import_reported(struct nj_schema *schema, struct nj_place place)
+{
+    struct nj_node *node = nj_node_of_text(schema->arena, place, nj_text_from(""), true);
+    if (node == NULL) {
+        schema->out_of_memory = true;
+        return NULL;
+    }
+    node->is_reported = true;
+    return node;
+}
+
 struct nj_node *nj_import_put(struct nj_schema *schema, struct nj_node *map, const char *name,
                               const struct nj_node *value)
 {

@@ -25,7 +25,8 @@ bool nj_import_is_openai_batch(const char *path);
 /* By name and keys. A map with `nightjar` is always ours. */
 enum nj_import nj_import_detect(const char *path, const struct nj_node *root);
 
-/* The tree of a job. NULL after complaints or without memory. */
+/* The tree of a job. NULL without memory. What cannot be imported has been complained of, and
+ * is left out or stands there as reported, so that nobody complains of it again. */
 const struct nj_node *nj_import_github(struct nj_schema *schema, const struct nj_node *root);
 const struct nj_node *nj_import_promptfoo(struct nj_schema *schema, const struct nj_node *root);
 const struct nj_node *nj_import_llm(struct nj_schema *schema, const struct nj_node *root);
@@ -48,6 +49,9 @@ struct nj_node *nj_import_put(struct nj_schema *schema, struct nj_node *map, con
 /* Empty ones, a list with room for `n_items`. */
 struct nj_node *nj_import_map(struct nj_schema *schema, struct nj_place place);
 struct nj_node *nj_import_list(struct nj_schema *schema, struct nj_place place, size_t n_items);
+
+/* In the place of what has been complained of. */
+struct nj_node *nj_import_reported(struct nj_schema *schema, struct nj_place place);
 
 /* The text with its braces doubled where a template would take them for its own. NULL data
  * when memory ran out. */

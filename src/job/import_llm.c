@@ -4,12 +4,16 @@
 
 #include <string.h>
 
+#include "job/source_text.h"
+
 /* A text while its variables are rewritten. */
 struct rewriting {
     struct nj_schema *schema;
     const struct nj_node *node;
     char *out;
     size_t used;
+    struct nj_place place; /* of the last dollar sign, and behind it in the source */
+    size_t source_offset;
 };
 
 static bool is_name_start(char character)
@@ -47,23 +51,46 @@ static size_t name_length(struct nj_text rest, struct nj_text *name)
     return end + (has_braces ? 1 : 0);
 }
 
+/* Goes to the next dollar sign in the file, which has as many as the text unless an escape
+ * hides one; then the place of the whole value stays. */
+static void locate(struct rewriting *rewriting)
+{
+    struct nj_text source = rewriting->schema->source;
+    size_t from = rewriting->source_offset;
+    size_t end = rewriting->node->end_byte;
+    const char *found = from < end ? memchr(source.data + from, '$', end - from) : NULL;
+    if (found != NULL) {
+        size_t at = (size_t)(found - source.data);
+        rewriting->place =
+            nj_source_place(source, rewriting->node->begin_byte, rewriting->node->place, at);
+        rewriting->source_offset = at + 1;
+    }
+}
+
+/* Complains where the last dollar sign stands. */
+static void complain(struct rewriting *rewriting, const char *what, const char *hint)
+{
+    nj_schema_error(rewriting->schema, rewriting->place, hint, "%s", what);
+}
+
 static size_t rewrite_dollar(struct rewriting *rewriting, struct nj_text rest)
 {
     struct nj_text name;
+    locate(rewriting);
     if (rest.length_bytes > 1 && rest.data[1] == '$') {
+        rewriting->source_offset++;
         append(rewriting, "$", 1);
         return 2;
     }
     size_t length = name_length(rest, &name);
     if (length == 0) {
-        nj_schema_error(rewriting->schema, rewriting->node->place, "write $$ for a dollar sign",
-                        "'$' without a name behind it");
+        complain(rewriting, "'$' without a name behind it", "write $$ for a dollar sign");
         return 1;
     }
     if (rewriting->used > 0 && rewriting->out[rewriting->used - 1] == '{') {
-        nj_schema_error(rewriting->schema, rewriting->node->place, NULL,
-                        "'{' before '$%.*s' cannot be imported", (int)name.length_bytes,
-                        name.data);
+        complain(rewriting, "'{' before a variable cannot be imported",
+                 "write a space between them");
+        rewriting->out[rewriting->used - 1] = ' '; /* no mistake of ours on top */
     }
     append(rewriting, "{{", 2);
     append(rewriting, name.data, name.length_bytes);
@@ -74,7 +101,10 @@ static size_t rewrite_dollar(struct rewriting *rewriting, struct nj_text rest)
 /* The text as a template of ours. `$a` grows to `{{a}}`, by less than three times. */
 static const struct nj_node *rewrite(struct nj_schema *schema, const struct nj_node *node)
 {
-    struct rewriting rewriting = {.schema = schema, .node = node};
+    struct rewriting rewriting = {.schema = schema,
+                                  .node = node,
+                                  .place = node->place,
+                                  .source_offset = node->begin_byte};
     struct nj_text text = node->text;
     if (node->kind != NJ_NODE_SCALAR || text.length_bytes == 0) {
         return node; /* the readers complain */

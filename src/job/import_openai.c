@@ -60,17 +60,30 @@ static bool is_text_part(const struct nj_node *part)
            text->kind == NJ_NODE_SCALAR && !text->is_plain;
 }
 
+/* Adds up their lengths; false after complaints. */
+static bool measure_parts(struct request *request, const struct nj_node *list, size_t *length)
+{
+    bool are_texts = true;
+    *length = 0;
+    for (size_t i = 0; i < list->n_items; i++) {
+        if (is_text_part(list->items[i])) {
+            *length += nj_node_get(list->items[i], "text")->text.length_bytes;
+        } else {
+            are_texts = false;
+            nj_schema_error(request->schema, list->items[i]->place,
+                            "write {\"type\": \"text\", \"text\": \"...\"}",
+                            "a part of a message that is no text cannot be imported");
+        }
+    }
+    return are_texts;
+}
+
 /* The texts of a list of parts, joined. */
 static const struct nj_node *join_parts(struct request *request, const struct nj_node *list)
 {
     size_t length = 0;
-    for (size_t i = 0; i < list->n_items; i++) {
-        if (!is_text_part(list->items[i])) {
-            nj_schema_error(request->schema, list->items[i]->place, NULL,
-                            "a part of a message that is no text cannot be imported");
-            return NULL;
-        }
-        length += nj_node_get(list->items[i], "text")->text.length_bytes;
+    if (!measure_parts(request, list, &length)) {
+        return nj_import_reported(&request->scratch, list->place);
     }
     char *data = nj_schema_take(&request->scratch, length + 1, 1);
     size_t used = 0;
@@ -215,7 +228,9 @@ static void read_body(struct request *request)
         read_body_pair(request, &body->pairs[i]);
     }
     put_logprobs(request);
-    put(request, &request->entry, "id", literal(request, request->id->value));
+    if (request->id != NULL) {
+        put(request, &request->entry, "id", literal(request, request->id->value));
+    }
     put(request, &request->entry, "sampling", request->sampling);
     if (!request->is_chat && nj_node_get(request->entry, "ids") == NULL) {
         put_no_chat(request);
@@ -224,70 +239,107 @@ static void read_body(struct request *request)
 
 /* --- the line --- */
 
-static bool keep(struct request *request, const struct nj_node_pair *pair)
+static void keep_all(struct request *request, const struct nj_node *root)
 {
     static const char *const names[] = {"custom_id", "method", "url", "body"};
     const struct nj_node_pair **const places[] = {&request->id, &request->method, &request->url,
                                                   &request->body};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (nj_text_equals(pair->key->text, names[i])) {
-            *places[i] = pair;
-            return true;
+    enum { N_NAMES = sizeof names / sizeof names[0] };
+    for (size_t i = 0; i < root->n_pairs; i++) {
+        size_t name = 0;
+        while (name < N_NAMES && !nj_text_equals(root->pairs[i].key->text, names[name])) {
+            name++;
+        }
+        if (name < N_NAMES) {
+            *places[name] = &root->pairs[i];
+        } else {
+            nj_import_refuse(request->schema, root->pairs[i].key);
         }
     }
-    nj_import_refuse(request->schema, pair->key);
-    return false;
+    for (size_t name = 0; name < N_NAMES; name++) {
+        if (*places[name] == NULL) {
+            nj_schema_error(request->schema, root->place,
+                            "each line has custom_id, method, url and body",
+                            "a request without '%s'", names[name]);
+            return; /* of a line that is no request one complaint is enough */
+        }
+    }
 }
 
-static bool check_target(struct request *request)
+static void check_id(struct request *request)
+{
+    struct nj_text id;
+    if (request->id != NULL) {
+        (void)nj_expect_filled_text(request->schema, request->id, &id);
+    }
+}
+
+static void check_method(struct request *request)
 {
     struct nj_text method;
-    struct nj_text url;
-    if (!nj_expect_text(request->schema, request->method, &method) ||
-        !nj_expect_text(request->schema, request->url, &url)) {
-        return false;
-    }
-    if (!nj_text_equals(method, "POST")) {
+    if (request->method != NULL && nj_expect_text(request->schema, request->method, &method) &&
+        !nj_text_equals(method, "POST")) {
         nj_schema_error(request->schema, request->method->value->place, NULL,
                         "'method' must be POST, not '%s'", method.data);
-        return false;
     }
-    bool is_chat =
-        nj_text_equals(url, "/v1/chat/completions") || nj_text_equals(url, "/chat/completions");
-    if (!is_chat && !nj_text_equals(url, "/v1/completions")) {
+}
+
+/* Where the URL does not say what the body is, the body is looked at by what it has. */
+static void choose_form(struct request *request)
+{
+    struct nj_text url;
+    request->is_chat = request->body == NULL || request->body->value->kind != NJ_NODE_MAP ||
+                       nj_node_get(request->body->value, "prompt") == NULL;
+    if (request->url == NULL || !nj_expect_text(request->schema, request->url, &url)) {
+        return;
+    }
+    if (nj_text_equals(url, "/v1/chat/completions") ||
+        nj_text_equals(url, "/chat/completions")) {
+        request->is_chat = true;
+    } else if (nj_text_equals(url, "/v1/completions")) {
+        request->is_chat = false;
+    } else {
         nj_schema_error(request->schema, request->url->value->place,
                         "use /v1/chat/completions or /v1/completions",
                         "'url' of '%s' cannot be imported", url.data);
-        return false;
     }
-    request->is_chat = is_chat;
-    return true;
 }
 
+/* Reads all that is there, so that every mistake of the line is told. False without an entry
+ * that could be read further. */
 static bool read_request(struct request *request, const struct nj_node *root)
 {
-    struct nj_text id;
     if (root->kind != NJ_NODE_MAP) {
         nj_schema_error(request->schema, root->place, NULL, "a request must be a JSON object");
         return false;
     }
-    size_t n_errors = request->schema->diagnostics->n_errors;
-    for (size_t i = 0; i < root->n_pairs; i++) {
-        (void)keep(request, &root->pairs[i]);
-    }
-    if (request->id == NULL || request->method == NULL || request->url == NULL ||
-        request->body == NULL) {
-        nj_schema_error(request->schema, root->place, NULL,
-                        "a request needs custom_id, method, url and body");
-        return false;
-    }
-    if (!nj_expect_filled_text(request->schema, request->id, &id) || !check_target(request) ||
-        !nj_expect_map(request->schema, request->body)) {
+    keep_all(request, root);
+    check_id(request);
+    check_method(request);
+    choose_form(request);
+    if (request->body == NULL || !nj_expect_map(request->schema, request->body)) {
         return false;
     }
     read_body(request);
-    return request->schema->diagnostics->n_errors == n_errors &&
-           !request->scratch.out_of_memory;
+    return !request->scratch.out_of_memory;
+}
+
+/* The line as JSON; NULL after a complaint. */
+static const struct nj_node *parse_line(struct nj_schema *schema, struct nj_arena *nodes,
+                                        struct nj_text line, struct nj_place place)
+{
+    const struct nj_node *root = NULL;
+    size_t valid = nj_text_valid_prefix(line);
+    if (valid < line.length_bytes) {
+        nj_schema_error(schema, nj_source_place(line, 0, place, valid),
+                        "save the file as UTF-8", "byte 0x%02X is not UTF-8 text",
+                        (unsigned)(unsigned char)line.data[valid]);
+    } else if (nj_json_tree_read(line, place, nodes, schema->arena, schema->diagnostics, &root,
+                                 NULL) != NJ_OK) {
+        schema->out_of_memory = true;
+        return NULL;
+    }
+    return root;
 }
 
 static void read_line(struct nj_schema *schema, const struct nj_prompt_defaults *defaults,
@@ -296,13 +348,10 @@ static void read_line(struct nj_schema *schema, const struct nj_prompt_defaults 
 {
     struct nj_arena nodes = {0};
     struct request request = {.schema = schema, .scratch = *schema};
-    const struct nj_node *root = NULL;
     request.scratch.arena = &nodes;
     request.scratch.out_of_memory = false;
-    if (nj_json_tree_read(line, place, &nodes, schema->arena, schema->diagnostics, &root,
-                          NULL) != NJ_OK) {
-        schema->out_of_memory = true;
-    } else if (root != NULL && read_request(&request, root)) {
+    const struct nj_node *root = parse_line(schema, &nodes, line, place);
+    if (root != NULL && read_request(&request, root)) {
         static const struct nj_node key = {.text = {"body", 4}};
         struct nj_node_pair entry = {&key, request.entry};
         nj_prompt_read_entry(schema, defaults, &entry, prompt);
@@ -394,15 +443,7 @@ const struct nj_node *nj_import_openai(struct nj_schema *schema)
 
 static bool check_source(struct nj_schema *schema, size_t n_requests)
 {
-    size_t valid = nj_text_valid_prefix(schema->source);
-    struct nj_place first = {schema->path, 1, 1};
     if (nj_source_refuse_utf16(schema->source, schema->path, schema->diagnostics)) {
-        return false;
-    }
-    if (valid < schema->source.length_bytes) {
-        nj_schema_error(schema, nj_source_place(schema->source, 0, first, valid),
-                        "save the file as UTF-8", "byte 0x%02X is not UTF-8 text",
-                        (unsigned)(unsigned char)schema->source.data[valid]);
         return false;
     }
     if (n_requests == 0) {

@@ -34,9 +34,9 @@ static bool contains(struct nj_text text, const char *needle)
     return false;
 }
 
-/* The path behind file://; NULL for other texts, and after a complaint. */
+/* The path behind file://. */
 static struct nj_node *path_of(struct promptfoo *promptfoo, const struct nj_node *node,
-                               const char *const *endings, size_t n_endings)
+                               const char *const *endings, size_t n_endings, const char *hint)
 {
     size_t scheme_length = sizeof file_scheme - 1;
     struct nj_text path = {node->text.data + scheme_length,
@@ -51,9 +51,9 @@ static struct nj_node *path_of(struct promptfoo *promptfoo, const struct nj_node
             return found;
         }
     }
-    nj_schema_error(promptfoo->schema, node->place, NULL, "'%s' cannot be imported",
+    nj_schema_error(promptfoo->schema, node->place, hint, "'%s' cannot be imported",
                     node->text.data);
-    return NULL;
+    return nj_import_reported(promptfoo->schema, node->place);
 }
 
 /* --- prompts --- */
@@ -63,19 +63,20 @@ static const struct nj_node *read_prompt_text(struct promptfoo *promptfoo,
 {
     static const char *const endings[] = {".txt", ".md"};
     if (begins_with(node->text, file_scheme)) {
-        const struct nj_node *path = path_of(promptfoo, node, endings, 2);
+        const struct nj_node *path =
+            path_of(promptfoo, node, endings, 2, "prompts stand in .txt or .md files");
         return nj_import_put(promptfoo->schema, nj_import_map(promptfoo->schema, node->place),
                              "file", path);
     }
     if (contains(node->text, "{%") || contains(node->text, "{#")) {
         nj_schema_error(promptfoo->schema, node->place, "use {{variables}} only",
                         "statements of Nunjucks cannot be imported");
-        return NULL;
+        return nj_import_reported(promptfoo->schema, node->place);
     }
     if (begins_with(node->text, "[{") || begins_with(node->text, "[\n")) {
         nj_schema_error(promptfoo->schema, node->place, "write 'messages' in a job file",
                         "a prompt that is a JSON conversation cannot be imported");
-        return NULL;
+        return nj_import_reported(promptfoo->schema, node->place);
     }
     return node;
 }
@@ -119,17 +120,27 @@ static void read_prompts(struct promptfoo *promptfoo, const struct nj_node *valu
 
 /* --- tests --- */
 
-/* Lists would be multiplied out, and files read, which rows do not do. */
-static void check_vars(struct promptfoo *promptfoo, const struct nj_node *vars)
+/* The variables without what cannot be imported: lists would be multiplied out, and files read,
+ * which rows do not do. */
+static const struct nj_node *read_vars(struct promptfoo *promptfoo, const struct nj_node *vars)
 {
     for (size_t i = 0; vars->kind == NJ_NODE_MAP && i < vars->n_pairs; i++) {
         const struct nj_node_pair *pair = &vars->pairs[i];
-        if (pair->value->kind != NJ_NODE_SCALAR ||
-            begins_with(pair->value->text, file_scheme)) {
-            nj_schema_error(promptfoo->schema, pair->value->place, "write a text",
-                            "the value of '%s' cannot be imported", pair->key->text.data);
+        if (pair->value->kind == NJ_NODE_SCALAR &&
+            !begins_with(pair->value->text, file_scheme)) {
+            continue;
         }
+        nj_schema_error(promptfoo->schema, pair->value->place, "write a text",
+                        "the value of '%s' cannot be imported", pair->key->text.data);
+        const struct nj_node *none = nj_import_reported(promptfoo->schema, pair->value->place);
+        struct nj_node *changed = none == NULL
+                                      ? NULL
+                                      : nj_node_with(promptfoo->schema->arena, vars,
+                                                     (struct nj_node_pair){pair->key, none});
+        promptfoo->schema->out_of_memory |= changed == NULL;
+        vars = changed == NULL ? vars : changed;
     }
+    return vars;
 }
 
 /* The variables of a test; everything else in it is about judging. */
@@ -139,8 +150,7 @@ static const struct nj_node *vars_of(struct promptfoo *promptfoo, const struct n
     for (size_t i = 0; i < test->n_pairs; i++) {
         const struct nj_node_pair *pair = &test->pairs[i];
         if (nj_text_equals(pair->key->text, "vars")) {
-            vars = pair->value;
-            check_vars(promptfoo, vars);
+            vars = read_vars(promptfoo, pair->value);
         } else if (nj_text_equals(pair->key->text, "assert") ||
                    nj_text_equals(pair->key->text, "threshold")) {
             promptfoo->has_checks = true;
@@ -157,32 +167,37 @@ static void read_tests(struct promptfoo *promptfoo, const struct nj_node_pair *p
     static const char *const endings[] = {".csv", ".jsonl"};
     const struct nj_node *value = pair->value;
     if (value->kind == NJ_NODE_SCALAR && begins_with(value->text, file_scheme)) {
-        put(promptfoo, "rows", path_of(promptfoo, value, endings, 2));
+        put(promptfoo, "rows",
+            path_of(promptfoo, value, endings, 2, "tests stand in .csv or .jsonl files"));
         return;
     }
     if (!nj_expect_list(promptfoo->schema, pair)) {
+        put(promptfoo, "rows", nj_import_reported(promptfoo->schema, value->place));
         return;
     }
     struct nj_node *rows = nj_import_list(promptfoo->schema, value->place, value->n_items);
     for (size_t i = 0; rows != NULL && i < value->n_items; i++) {
         struct nj_node_pair item = {pair->key, value->items[i]};
-        if (!nj_expect_map(promptfoo->schema, &item)) {
-            continue;
+        bool is_test = nj_expect_map(promptfoo->schema, &item);
+        const struct nj_node *vars = is_test ? vars_of(promptfoo, item.value) : NULL;
+        if (vars == NULL) {
+            vars = is_test ? nj_import_map(promptfoo->schema, item.value->place)
+                           : nj_import_reported(promptfoo->schema, item.value->place);
         }
-        const struct nj_node *vars = vars_of(promptfoo, item.value);
-        rows->items[rows->n_items++] =
-            vars != NULL ? vars : nj_import_map(promptfoo->schema, item.value->place);
+        rows->items[rows->n_items++] = vars;
     }
-    if (value->n_items > 0) {
+    if (value->n_items > 0 && !promptfoo->schema->out_of_memory) {
         put(promptfoo, "rows", rows);
     }
 }
 
 static void read_default_test(struct promptfoo *promptfoo, const struct nj_node_pair *pair)
 {
-    const struct nj_node *vars = NULL;
-    if (nj_expect_map(promptfoo->schema, pair) &&
-        (vars = vars_of(promptfoo, pair->value)) != NULL) {
+    const struct nj_node *vars =
+        nj_expect_map(promptfoo->schema, pair)
+            ? vars_of(promptfoo, pair->value)
+            : nj_import_reported(promptfoo->schema, pair->value->place);
+    if (vars != NULL) {
         put(promptfoo, "vars", vars);
     }
 }

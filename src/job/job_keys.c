@@ -34,12 +34,17 @@ struct job_draft {
     bool has_broken_names; /* what gives variables their names was not read whole */
 };
 
-/* Notes whether errors were told since there were `n_errors_before`: a name that stands in what
- * could not be read is not unknown. */
-static void note_names(struct job_draft *draft, const struct nj_schema *schema,
-                       size_t n_errors_before)
+/* Complaints about values, those included that were made when the tree was built. */
+static size_t n_complaints(const struct nj_schema *schema)
 {
-    draft->has_broken_names |= schema->diagnostics->n_errors > n_errors_before;
+    return schema->diagnostics->n_errors + schema->n_passed;
+}
+
+/* Notes whether there are more complaints than `n_before`: a name that stands in what could not
+ * be read is not unknown. */
+static void note_names(struct job_draft *draft, const struct nj_schema *schema, size_t n_before)
+{
+    draft->has_broken_names |= n_complaints(schema) > n_before;
 }
 
 static void read_version(struct nj_schema *schema, const struct nj_node_pair *pair,
@@ -122,9 +127,9 @@ static void read_tags(struct nj_schema *schema, const struct nj_node_pair *pair,
 static void read_matrix(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct job_draft *draft = target;
-    size_t n_errors_before = schema->diagnostics->n_errors;
+    size_t n_before = n_complaints(schema);
     nj_matrix_read(schema, pair, &draft->spec->matrix);
-    note_names(draft, schema, n_errors_before);
+    note_names(draft, schema, n_before);
 }
 
 static void read_repeat(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
@@ -149,9 +154,9 @@ static void read_system(struct nj_schema *schema, const struct nj_node_pair *pai
 static void read_vars(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct job_draft *draft = target;
-    size_t n_errors_before = schema->diagnostics->n_errors;
+    size_t n_before = n_complaints(schema);
     nj_vars_read(schema, pair, &draft->spec->vars, &draft->spec->n_vars);
-    note_names(draft, schema, n_errors_before);
+    note_names(draft, schema, n_before);
 }
 
 static void read_prompts(struct nj_schema *schema, const struct nj_node_pair *pair,
@@ -189,9 +194,9 @@ static void read_chat(struct nj_schema *schema, const struct nj_node_pair *pair,
 static void read_rows(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct job_draft *draft = target;
-    size_t n_errors_before = schema->diagnostics->n_errors;
+    size_t n_before = n_complaints(schema);
     nj_rows_read(schema, pair, &draft->spec->rows);
-    note_names(draft, schema, n_errors_before);
+    note_names(draft, schema, n_before);
 }
 
 static void read_id(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "job/json_walk.h"
-#include "job/source_text.h"
 
 struct reader {
     struct nj_text text;
@@ -16,12 +15,14 @@ struct reader {
     bool out_of_memory;
 };
 
+/* In JSON only LF breaks lines; U+2028 and others that YAML obeys stand in strings. */
 static struct nj_place place_of(struct reader *reader, const char *at)
 {
     size_t offset = (size_t)(at - reader->text.data);
-    if (offset >= reader->offset) {
-        reader->place = nj_source_place(reader->text, reader->offset, reader->place, offset);
-        reader->offset = offset;
+    while (reader->offset < offset) {
+        bool is_break = nj_text_next(reader->text, &reader->offset) == '\n';
+        reader->place.line += is_break ? 1 : 0;
+        reader->place.column = is_break ? 1 : reader->place.column + 1;
     }
     return reader->place;
 }
@@ -106,7 +107,12 @@ static int by_key(const void *left, const void *right)
 {
     const struct nj_node *a = ((const struct nj_node_pair *)left)->key;
     const struct nj_node *b = ((const struct nj_node_pair *)right)->key;
-    return strcmp(a->text.data, b->text.data); /* \u0000 is refused, so they are C strings */
+    int order = strcmp(a->text.data, b->text.data); /* \u0000 is refused: C strings */
+    if (order != 0) {
+        return order;
+    }
+    return a->place.line != b->place.line ? (a->place.line > b->place.line ? 1 : -1)
+                                          : (a->place.column > b->place.column ? 1 : -1);
 }
 
 static void refuse_duplicates(struct reader *reader, const struct nj_node *map)
@@ -122,9 +128,10 @@ static void refuse_duplicates(struct reader *reader, const struct nj_node *map)
         qsort(sorted, map->n_pairs, sizeof sorted[0], by_key);
     }
     for (size_t i = 1; i < map->n_pairs; i++) {
-        if (by_key(&sorted[i - 1], &sorted[i]) == 0) {
-            nj_diagnose(reader->diagnostics, NJ_SEVERITY_ERROR, map->place, NULL,
-                        "name '%s' stands twice in the object", sorted[i].key->text.data);
+        if (nj_text_equal(sorted[i - 1].key->text, sorted[i].key->text)) {
+            nj_diagnose(reader->diagnostics, NJ_SEVERITY_ERROR, sorted[i].key->place,
+                        "keep one of them", "name '%s' stands twice in the object",
+                        sorted[i].key->text.data);
         }
     }
 }
@@ -204,11 +211,6 @@ enum nj_status nj_json_tree_read(struct nj_text text, struct nj_place place,
                     NULL, "%s", walk.problem);
         return NJ_OK;
     }
-    size_t n_errors = diagnostics->n_errors;
-    const struct nj_node *read = read_value(&reader, kind, raw);
-    if (reader.out_of_memory) {
-        return nj_arena_fail(nodes, place.file, err);
-    }
-    *root = diagnostics->n_errors > n_errors ? NULL : read;
-    return NJ_OK;
+    *root = read_value(&reader, kind, raw);
+    return reader.out_of_memory ? nj_arena_fail(nodes, place.file, err) : NJ_OK;
 }

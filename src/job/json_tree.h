@@ -10,7 +10,8 @@
 
 /* One value and nothing behind it; `place` is where `text` begins. Nodes come from `nodes`, the
  * texts of values from `texts`, so that nodes can go before what was read from them. `*root` is
- * NULL after a complaint. The status is not NJ_OK only when memory ran out. */
+ * NULL when it is no JSON; a name that stands twice is complained of and kept twice. The status
+ * is not NJ_OK only when memory ran out. */
 enum nj_status nj_json_tree_read(struct nj_text text, struct nj_place place,
                                  struct nj_arena *nodes, struct nj_arena *texts,
                                  struct nj_diagnostics *diagnostics,

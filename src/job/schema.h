@@ -24,6 +24,7 @@ struct nj_schema {
     struct nj_text source;
     struct nj_arena *arena;
     struct nj_diagnostics *diagnostics;
+    size_t n_passed; /* values that were passed over, as a complaint was made already */
     bool out_of_memory;
 };
 

@@ -51,10 +51,11 @@ static bool is_job(struct nj_schema *schema, const struct nj_node *root)
     return root->kind == NJ_NODE_MAP;
 }
 
-static const struct nj_node *import_as(struct nj_schema *schema, enum nj_import import,
-                                       const struct nj_node *root)
+/* The job's tree, whosever file it is. Behind complaints it is read all the same, so that the
+ * others are told too. NULL without memory. */
+static const struct nj_node *import(struct nj_schema *schema, const struct nj_node *root)
 {
-    switch (import) {
+    switch (nj_import_detect(schema->path, root)) {
     case NJ_IMPORT_GITHUB:
         return nj_import_github(schema, root);
     case NJ_IMPORT_PROMPTFOO:
@@ -66,15 +67,6 @@ static const struct nj_node *import_as(struct nj_schema *schema, enum nj_import 
         break;
     }
     return root;
-}
-
-/* The job's tree, whosever file it is. NULL after complaints, which reading what is left of it
- * would only repeat, or without memory. */
-static const struct nj_node *import(struct nj_schema *schema, const struct nj_node *root)
-{
-    size_t n_errors = schema->diagnostics->n_errors;
-    const struct nj_node *job = import_as(schema, nj_import_detect(schema->path, root), root);
-    return schema->diagnostics->n_errors > n_errors ? NULL : job;
 }
 
 /* `prompts` is NULL for a tree that has its own. */

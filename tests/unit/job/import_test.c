@@ -111,7 +111,7 @@ static void what_promptfoo_has_and_we_do_not_is_refused(void)
         "scenarios: []\n",
 
         "p.yaml:2:5: statements of Nunjucks cannot be imported, use {{variables}} only\n"
-        "p.yaml:3:5: 'file://a.js' cannot be imported\n"
+        "p.yaml:3:5: 'file://a.js' cannot be imported, prompts stand in .txt or .md files\n"
         "p.yaml:4:5: a prompt that is a JSON conversation cannot be imported, write 'messages' "
         "in a job file\n"
         "p.yaml:6:15: the value of 'a' cannot be imported, write a text\n"
@@ -150,9 +150,9 @@ static void an_llm_template_without_a_prompt_takes_the_input(void)
     CHECK_TEXT(shown(reading.spec->prompts[0].prompt), "{{input}}");
     close_reading(&reading);
     check("t.yaml", "prompt: costs $ 5, {$a, ${b\ndefaults: {a: x}\nschema_object: {}\n",
-          "t.yaml:1:9: '$' without a name behind it, write $$ for a dollar sign\n"
-          "t.yaml:1:9: '{' before '$a' cannot be imported\n"
-          "t.yaml:1:9: '$' without a name behind it, write $$ for a dollar sign\n"
+          "t.yaml:1:15: '$' without a name behind it, write $$ for a dollar sign\n"
+          "t.yaml:1:21: '{' before a variable cannot be imported, write a space between them\n"
+          "t.yaml:1:25: '$' without a name behind it, write $$ for a dollar sign\n"
           "t.yaml:3:1: 'schema_object' cannot be imported, remove it, or write the job as "
           "nightjar.yaml(5) says");
 }
@@ -260,16 +260,54 @@ static void mistakes_of_a_batch_come_all_at_once_with_their_lines(void)
         "nightjar.yaml(5) says\n"
         "b.jsonl:4:127: 'stream' cannot be imported, remove it, or write the job as "
         "nightjar.yaml(5) says\n"
-        "b.jsonl:5:1: a request needs custom_id, method, url and body\n"
+        "b.jsonl:5:1: a request without 'method', each line has custom_id, method, url and "
+        "body\n"
         "b.jsonl:6:1: value expected\n"
         "b.jsonl:7:1: a request must be a JSON object\n"
         "b.jsonl:8:30: 'method' must be POST, not 'GET'\n"
+        "b.jsonl:8:76: this entry has no prompt, add prompt, messages, ids or file\n"
         "b.jsonl:9:45: 'url' of '/v1/embeddings' cannot be imported, use /v1/chat/completions "
         "or /v1/completions\n"
+        "b.jsonl:9:71: this entry has no prompt, add prompt, messages, ids or file\n"
         "b.jsonl:10:77: this entry has no prompt, add prompt, messages, ids or file\n"
         "b.jsonl:11:127: 'top_logprobs' needs 'logprobs: true'\n"
-        "b.jsonl:12:120: a part of a message that is no text cannot be imported\n"
-        "b.jsonl:13:77: name 'n' stands twice in the object");
+        "b.jsonl:12:120: a part of a message that is no text cannot be imported, write "
+        "{\"type\": \"text\", \"text\": \"...\"}\n"
+        "b.jsonl:13:135: name 'n' stands twice in the object, keep one of them");
+}
+
+static void all_mistakes_of_one_line_of_a_batch_are_told(void)
+{
+    check(
+        "b.jsonl",
+        "{\"custom_id\": 7, \"method\": \"GET\", \"body\": {\"messages\": [{\"role\": \"bot\", "
+        "\"content\": [{\"type\": \"image\"}, {\"type\": \"audio\"}]}], \"n\": 0, \"tools\": "
+        "[]}, "
+        "\"foo\": 1}\n",
+        "b.jsonl:1:1: a request without 'url', each line has custom_id, method, url and body\n"
+        "b.jsonl:1:28: 'method' must be POST, not 'GET'\n"
+        "b.jsonl:1:66: 'role' must be system, user or assistant, not 'bot'\n"
+        "b.jsonl:1:85: a part of a message that is no text cannot be imported, write "
+        "{\"type\": \"text\", \"text\": \"...\"}\n"
+        "b.jsonl:1:104: a part of a message that is no text cannot be imported, write "
+        "{\"type\": \"text\", \"text\": \"...\"}\n"
+        "b.jsonl:1:131: 'n' must be from 1 to 128, not 0\n"
+        "b.jsonl:1:134: 'tools' cannot be imported, remove it, or write the job as "
+        "nightjar.yaml(5) says\n"
+        "b.jsonl:1:148: 'foo' cannot be imported, remove it, or write the job as "
+        "nightjar.yaml(5) says");
+}
+
+/* What YAML takes for a line break is a character like others in JSON. */
+static void a_mistake_in_a_line_of_a_batch_is_told_in_that_line(void)
+{
+    check("b.jsonl",
+          "{\"custom_id\": \"a\xE2\x80\xA8\x62\", bad}\n{\"custom_id\": \"\xC2\x85\" 1}\r\n"
+          "{\"custom_id\": \"\xFF\"}\n{\"custom_id\": \"b\n",
+          "b.jsonl:1:22: name in double quotes expected\n"
+          "b.jsonl:2:19: ',' or '}' expected\n"
+          "b.jsonl:3:16: byte 0xFF is not UTF-8 text, save the file as UTF-8\n"
+          "b.jsonl:4:15: string that never ends");
 }
 
 static void a_line_of_a_batch_that_ends_too_early_is_told_at_its_own_end(void)
@@ -277,6 +315,45 @@ static void a_line_of_a_batch_that_ends_too_early_is_told_at_its_own_end(void)
     check("batch.jsonl", "{\"custom_id\":\"a\"\r\n{\"custom_id\":\"b\",\r\n",
           "batch.jsonl:1:17: ',' or '}' expected\n"
           "batch.jsonl:2:18: name in double quotes expected");
+}
+
+/* And none is told on top because something could not be imported. */
+static void what_cannot_be_imported_hides_no_other_mistake(void)
+{
+    check(
+        "a.prompt.yml",
+        "modelParameters: {temperature: hot, foo: 3}\nresponseFormat: json_schema\n"
+        "messages: [{role: bot, content: \"{{a}\"}, {content: x}]\ntestData: [{a: 1}, 3]\n",
+        "a.prompt.yml:1:32: 'temperature' must be a number, not 'hot', numbers are written as "
+        "in JSON, such as 0.7 or 200\n"
+        "a.prompt.yml:1:37: unknown key 'foo' in sampling\n"
+        "a.prompt.yml:2:1: 'responseFormat' cannot be imported, remove it, or write the job as "
+        "nightjar.yaml(5) says\n"
+        "a.prompt.yml:3:19: 'role' must be system, user or assistant, not 'bot'\n"
+        "a.prompt.yml:3:34: '{{' without '}}', write {{name}}, or {{{{ for literal braces\n"
+        "a.prompt.yml:3:42: message without 'role'\n"
+        "a.prompt.yml:4:20: 'rows' must be a map, not text");
+    check("p.yaml",
+          "prompts: [\"file://a.js\", \"{{x\"]\ntests: [{vars: {a: [1], b: [2]}}, 3]\n"
+          "evaluateOptions: {repeat: -1}\n",
+          "p.yaml:1:11: 'file://a.js' cannot be imported, prompts stand in .txt or .md files\n"
+          "p.yaml:1:27: '{{' without '}}', write {{name}}, or {{{{ for literal braces\n"
+          "p.yaml:2:20: the value of 'a' cannot be imported, write a text\n"
+          "p.yaml:2:28: the value of 'b' cannot be imported, write a text\n"
+          "p.yaml:2:35: 'tests' must be a map, not text\n"
+          "p.yaml:3:27: 'repeat' must be from 1 to 1000000, not -1");
+    check("p.yaml", "prompts: [\"{{a}} {% if %}\", \"{{a}}\"]\ntests: file://a.js\n",
+          "p.yaml:1:11: statements of Nunjucks cannot be imported, use {{variables}} only\n"
+          "p.yaml:2:8: 'file://a.js' cannot be imported, tests stand in .csv or .jsonl files");
+    check(
+        "t.yaml",
+        "prompt: Pay $5 for {$a} or $b\ndefaults: {a: [x]}\noptions: {n: 0}\nfoo: 1\n",
+        "t.yaml:1:13: '$' without a name behind it, write $$ for a dollar sign\n"
+        "t.yaml:1:21: '{' before a variable cannot be imported, write a space between them\n"
+        "t.yaml:2:15: 'a' must be text, not a list\n"
+        "t.yaml:3:14: 'n' must be from 1 to 128, not 0\n"
+        "t.yaml:4:1: 'foo' cannot be imported, remove it, or write the job as nightjar.yaml(5) "
+        "says");
 }
 
 static void a_batch_without_requests_is_no_job(void)
@@ -348,6 +425,9 @@ int main(void)
     RUN(a_file_with_our_version_is_never_imported);
     RUN(a_batch_becomes_a_job_with_a_prompt_for_each_line);
     RUN(mistakes_of_a_batch_come_all_at_once_with_their_lines);
+    RUN(all_mistakes_of_one_line_of_a_batch_are_told);
+    RUN(a_mistake_in_a_line_of_a_batch_is_told_in_that_line);
+    RUN(what_cannot_be_imported_hides_no_other_mistake);
     RUN(a_line_of_a_batch_that_ends_too_early_is_told_at_its_own_end);
     RUN(a_batch_without_requests_is_no_job);
     RUN(the_command_line_changes_what_is_imported);
