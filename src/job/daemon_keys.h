@@ -1,6 +1,6 @@
 /* Keys that only the daemon obeys: `schedule`, `power`, `guards`, `retry`, `priority`, `after`,
- * `preempt`, `group_by_prefix` and the hooks `on_*`. They are checked whoever reads the file,
- * and listed, so that a run in the foreground can say what it leaves aside. */
+ * `preempt`, `group_by_prefix` and the hooks `on_*`. They are read whoever reads the file (into
+ * job/orders.h), and listed, so that a run in the foreground can say what it leaves aside. */
 #ifndef NJ_JOB_DAEMON_KEYS_H
 #define NJ_JOB_DAEMON_KEYS_H
 

@@ -526,6 +526,7 @@ void nj_job_read(struct nj_schema *schema, const struct nj_node *root,
     spec->source_path = schema->path;
     spec->output_formats = NJ_OUTPUT_JSONL;
     spec->repeat = 1;
+    spec->orders = nj_job_orders_default();
     nj_schema_read_map(schema, root, &job_keys, &draft);
     check_version(schema, &draft, root);
     choose_name(schema, spec, draft.has_name);

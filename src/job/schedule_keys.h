@@ -1,11 +1,12 @@
-/* The `schedule` key: when a job may run. Only the daemon obeys it; here it is checked, so that
- * a mistake is found before the night.
+/* The `schedule` key: when a job may run. Only the daemon obeys it; it is read by everyone, so
+ * that a mistake is found before the night.
  *
  * Whether a time zone exists is a question to the machine that runs the job, not to its file.
  */
 #ifndef NJ_JOB_SCHEDULE_KEYS_H
 #define NJ_JOB_SCHEDULE_KEYS_H
 
+#include "job/orders.h"
 #include "job/schema.h"
 
 /* "22:00-07:00", "always". Start and end in minutes of the day; an end at or before the start
@@ -13,11 +14,7 @@
  * end are the same. */
 bool nj_window_parse(struct nj_text text, unsigned *start_minute, unsigned *end_minute);
 
-/* Whether the text is a time as `start_at` and `deadline` take it: RFC 3339 with an offset,
- * "2027-03-01 07:00", "07:00" or "now+2h". */
-bool nj_time_is_valid(struct nj_text text);
-
-/* A key reader without a target. */
+/* A key reader; the target is the `struct nj_job_orders`. */
 void nj_schedule_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/value_types.h"
 #include "job/diagnostics.h"
+#include "job/orders.h"
 #include "job/template.h"
 
 enum {
@@ -193,7 +194,8 @@ struct nj_job_snapshot {
 /* Bits of nj_job_spec.output_formats. */
 enum nj_output_format { NJ_OUTPUT_JSONL = 1, NJ_OUTPUT_MARKDOWN = 2, NJ_OUTPUT_CSV = 4 };
 
-/* A key that only the daemon obeys; here it has been checked and nothing more. */
+/* A key that only the daemon obeys: what it says is in `orders`, and of `power` and `guards`
+ * nothing is kept. */
 struct nj_daemon_key {
     const char *name;
     struct nj_place place;
@@ -236,6 +238,7 @@ struct nj_job_spec {
     struct nj_job_failure_limit stop_on_failures;
     struct nj_job_resources resources;
     struct nj_job_snapshot snapshot;
+    struct nj_job_orders orders;
     struct nj_daemon_key daemon_keys[NJ_DAEMON_KEYS_LIMIT]; /* in file order */
     size_t n_daemon_keys;
 };

@@ -138,3 +138,18 @@ struct nj_schedule_state nj_schedule_at(const struct nj_schedule *schedule,
                                       .closes_at = stretch.end,
                                       .opens_at = next_opening(schedule, stretch.end - 1)};
 }
+
+bool nj_schedule_leaves(const struct nj_schedule_state *state, int64_t unix_seconds,
+                        uint64_t duration_ns)
+{
+    static const uint64_t second_ns = 1000000000;
+    if (!state->is_open || state->closes_at == INT64_MAX) {
+        return state->is_open;
+    }
+    if (state->closes_at <= unix_seconds) {
+        return false; /* the state is of an earlier instant */
+    }
+    uint64_t left_seconds = (uint64_t)(state->closes_at - unix_seconds);
+    return duration_ns / second_ns < left_seconds ||
+           (duration_ns / second_ns == left_seconds && duration_ns % second_ns == 0);
+}

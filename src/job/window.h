@@ -44,4 +44,9 @@ struct nj_schedule_state {
 struct nj_schedule_state nj_schedule_at(const struct nj_schedule *schedule,
                                         int64_t unix_seconds);
 
+/* Whether what begins at this instant and lasts so long ends before the window does; false
+ * while it is shut. A sweep for which this is false is not begun. */
+bool nj_schedule_leaves(const struct nj_schedule_state *state, int64_t unix_seconds,
+                        uint64_t duration_ns);
+
 #endif

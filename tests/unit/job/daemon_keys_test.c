@@ -28,6 +28,69 @@ static void what_only_the_daemon_obeys_is_listed_in_file_order(void)
     close_reading(&reading);
 }
 
+static void what_the_daemon_obeys_is_kept(void)
+{
+    struct reading reading;
+    read_text(&reading, HEAD "preempt: true\ngroup_by_prefix: true\npriority: high\n"
+                             "retry: {max_attempts: 5, backoff: 10s, factor: 3, max: 1m}\n"
+                             "after: [a, {job: b c, when: any}]\n"
+                             "on_done: [notify-send, \"\"]\n"
+                             "on_failed: {run: \"a | b\", shell: true}\n"
+                             "on_item_failed: {notify: desktop}\n");
+    REQUIRE_OK(reading.status, &reading.error);
+    const struct nj_job_orders *orders = &reading.spec->orders;
+    CHECK(orders->preempts && orders->groups_by_prefix);
+    CHECK_EQ(orders->priority, NJ_PRIORITY_HIGH);
+    CHECK_EQ(orders->retry.max_attempts, 5);
+    CHECK_EQ(orders->retry.backoff_ns, 10000000000);
+    CHECK_NEAR(orders->retry.factor, 3, 0);
+    CHECK_EQ(orders->retry.most_ns, 60000000000);
+    REQUIRE(orders->n_after == 2);
+    CHECK_TEXT(shown(orders->after[0].job), "a");
+    CHECK_EQ(orders->after[0].when, NJ_AFTER_OK);
+    CHECK_TEXT(shown(orders->after[1].job), "b c");
+    CHECK_EQ(orders->after[1].when, NJ_AFTER_ANY);
+    const struct nj_job_hook *hooks = orders->hooks;
+    CHECK_EQ(hooks[NJ_HOOK_ON_DONE].kind, NJ_HOOK_RUN);
+    REQUIRE(hooks[NJ_HOOK_ON_DONE].n_arguments == 2);
+    CHECK_TEXT(shown(hooks[NJ_HOOK_ON_DONE].arguments[0]), "notify-send");
+    CHECK_TEXT(shown(hooks[NJ_HOOK_ON_DONE].arguments[1]), "");
+    CHECK_EQ(hooks[NJ_HOOK_ON_FAILED].kind, NJ_HOOK_SHELL);
+    CHECK_TEXT(shown(hooks[NJ_HOOK_ON_FAILED].arguments[0]), "a | b");
+    CHECK_EQ(hooks[NJ_HOOK_ON_ITEM_FAILED].kind, NJ_HOOK_NOTIFY_DESKTOP);
+    CHECK_EQ(hooks[NJ_HOOK_ON_PAUSED].kind, NJ_HOOK_NONE);
+    close_reading(&reading);
+}
+
+static void a_number_is_a_priority_too(void)
+{
+    static const struct {
+        const char *line;
+        int priority;
+    } cases[] = {{"", 0}, {"priority: low\n", -50}, {"priority: -7\n", -7}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading reading;
+        char text[128];
+        (void)snprintf(text, sizeof text, HEAD "%s", cases[i].line);
+        read_text(&reading, text);
+        REQUIRE_OK(reading.status, &reading.error);
+        CHECK_EQ(reading.spec->orders.priority, cases[i].priority);
+        close_reading(&reading);
+    }
+}
+
+static void pauses_between_attempts_grow_up_to_a_limit(void)
+{
+    struct nj_job_retry retry = nj_job_orders_default().retry;
+    static const uint64_t second_ns = 1000000000;
+    CHECK_EQ(retry.max_attempts, 3);
+    CHECK_EQ(nj_job_retry_pause_ns(&retry, 1, 0.5), 30 * second_ns);
+    CHECK_EQ(nj_job_retry_pause_ns(&retry, 2, 0.5), 60 * second_ns);
+    CHECK_EQ(nj_job_retry_pause_ns(&retry, 1, 0), 24 * second_ns);
+    CHECK(nj_job_retry_pause_ns(&retry, 1, 0.999) < 36 * second_ns);
+    CHECK_EQ(nj_job_retry_pause_ns(&retry, UINT32_MAX, 0.5), 15 * 60 * second_ns);
+}
+
 static void priorities_are_words_or_numbers_and_after_may_be_one_name(void)
 {
     static const char *const good[] = {"priority: high",   "priority: normal", "priority: low",
@@ -87,6 +150,9 @@ static void mistakes_are_found_though_run_would_ignore_the_key(void)
 int main(void)
 {
     RUN(what_only_the_daemon_obeys_is_listed_in_file_order);
+    RUN(what_the_daemon_obeys_is_kept);
+    RUN(a_number_is_a_priority_too);
+    RUN(pauses_between_attempts_grow_up_to_a_limit);
     RUN(priorities_are_words_or_numbers_and_after_may_be_one_name);
     RUN(mistakes_are_found_though_run_would_ignore_the_key);
     return test_result();

@@ -170,6 +170,28 @@ static void check_refused(const char *name, const char *words)
     CHECK(zone == NULL);
 }
 
+/* Half-open: what ends when the window closes still fits. */
+static void what_cannot_end_before_the_window_does_is_not_begun(void)
+{
+    struct nj_zone *zone = open_zone("UTC");
+    REQUIRE(zone != NULL);
+    struct nj_window noon = {12 * 60, 13 * 60};
+    struct nj_schedule schedule = {&noon, 1, NJ_EVERY_DAY, zone};
+    int64_t now = utc(2027, 5, 1, 12, 50);
+    static const uint64_t minute_ns = UINT64_C(60000000000);
+    struct nj_schedule_state state = nj_schedule_at(&schedule, now);
+    CHECK(nj_schedule_leaves(&state, now, 0));
+    CHECK(nj_schedule_leaves(&state, now, 10 * minute_ns));
+    CHECK(!nj_schedule_leaves(&state, now, 10 * minute_ns + 1));
+    CHECK(!nj_schedule_leaves(&state, now + 3600, 0));
+    state = nj_schedule_at(&schedule, utc(2027, 5, 1, 14, 0));
+    CHECK(!nj_schedule_leaves(&state, utc(2027, 5, 1, 14, 0), 0));
+    schedule.n_windows = 0;
+    state = nj_schedule_at(&schedule, now);
+    CHECK(nj_schedule_leaves(&state, now, UINT64_MAX));
+    nj_zone_close(zone);
+}
+
 static void unknown_zones_are_errors_and_names_stay_in_the_database(void)
 {
     check_refused("Nowhere/Bad", "there is no time zone 'Nowhere/Bad'");
@@ -191,6 +213,7 @@ int main(void)
     RUN(nights_of_changing_clocks_have_their_real_length);
     RUN(a_time_that_is_left_out_moves_forward_and_opens_once);
     RUN(a_time_that_occurs_twice_starts_first_and_ends_last);
+    RUN(what_cannot_end_before_the_window_does_is_not_begun);
     RUN(unknown_zones_are_errors_and_names_stay_in_the_database);
     return test_result();
 }
