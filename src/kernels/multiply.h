@@ -20,6 +20,10 @@ void nj_multiply_avx2(const struct nj_matrix *matrix, const float *x, size_t x_s
 void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                         uint32_t n_rows, float *y, size_t y_stride, void *scratch);
 
+/* The part of nj_multiply_avx512 for MXFP4 and at least one row. */
+void nj_multiply_avx512_mxfp4(const struct nj_matrix *matrix, const float *x, size_t x_stride,
+                              uint32_t n_rows, float *y, size_t y_stride, float *scratch);
+
 /* What nj_multiply_avx2 keeps in scratch: a block of weights and one of activations, both as
  * panels of F32, and the accumulators of their pairs. */
 enum {
@@ -31,7 +35,7 @@ enum {
 };
 
 /* What nj_multiply_avx512 keeps in scratch: activations in the order in which tiles meet them,
- * if all fit. */
+ * for F32 and BF16 only if all fit. */
 enum { NJ_AVX512_SCRATCH_VALUES = NJ_AVX2_SCRATCH_VALUES };
 
 #endif

@@ -1,22 +1,18 @@
 /* One register holds a pair's sixteen lanes, so a tile of 6 weight rows by 4 activation rows
- * takes 24 accumulators, 4 activations and 1 weight of the 32 registers; one of 4 by 6 takes
- * two more, and decodes each weight for six rows instead of four, which pays where decoding is
- * dear (MXFP4). Weights are decoded in the loop, where it hides beside the multiply-adds, and
- * all of n_inputs is done in one go: spilling accumulators between panels costs more than it
- * saves here.
+ * takes 24 accumulators, 4 activations and 1 weight of the 32 registers. Weights are widened in
+ * the loop, where it hides beside the multiply-adds, and all of n_inputs is done in one go:
+ * spilling accumulators between panels costs more than it saves here. MXFP4 has a file of its
+ * own.
  */
 #include "kernels/multiply.h"
 
 #include <stdbool.h>
 
 #include "kernels/wide_avx512.h"
-#include "quant/mxfp4.h"
 
 enum {
-    /* The sides of a tile: long by short, or short by long. */
-    LONG_SIDE = 6,
-    SHORT_SIDE = 4,
-    BOTH_TILES_WEIGHTS = 12, /* divides into tiles of either kind */
+    TILE_WEIGHTS = 6,
+    TILE_INPUTS = 4,
     /* From this many rows on (if not packed), all activations are met by a block of weights
      * that stays in L2 before the next block is read. */
     FEWEST_FOR_BLOCKS = 32,
@@ -31,59 +27,30 @@ enum {
 /* The weight rows of a tile, one after the other in memory. */
 struct weight_rows {
     const uint8_t *values;
-    const uint8_t *scales;
     size_t row_bytes;
-    size_t n_scales;
 };
 
 static struct weight_rows weight_rows_at(const struct nj_matrix *matrix, uint32_t output)
 {
-    size_t n = matrix->n_inputs;
-    struct weight_rows rows = {.values = matrix->weights, .row_bytes = n * 4};
-    if (matrix->type == NJ_MATRIX_BF16) {
-        rows.row_bytes = n * 2;
-    } else if (matrix->type == NJ_MATRIX_MXFP4) {
-        rows.row_bytes = n / 2;
-        rows.n_scales = n / NJ_MXFP4_BLOCK_VALUES;
-        rows.scales = matrix->scales + output * rows.n_scales;
-    }
-    rows.values += output * rows.row_bytes;
-    return rows;
-}
-
-/* Two nibbles a byte are spread to one a byte, then to one a lane; the lookup reads only the
- * low four bits of each index, so what else is in there does not matter. */
-WIDE_INLINE wide decode_mxfp4(const uint8_t *packed, const uint8_t *scale, size_t odd_group)
-{
-    __m128i low = _mm_loadu_si128((const void *)packed);
-    __m128i high = _mm_srli_epi16(low, 4);
-    __m128i nibbles = odd_group ? _mm_unpackhi_epi8(low, high) : _mm_unpacklo_epi8(low, high);
-    const float *codebook = nj_mxfp4_codebooks[*scale];
-    /* Hidden from the compiler, which would keep the codebooks of all rows for the odd group
-     * and spill accumulators for it. */
-    __asm__("" : "+r"(codebook));
-    return _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(nibbles), _mm512_load_ps(codebook));
+    size_t value_bytes = matrix->type == NJ_MATRIX_BF16 ? 2 : 4;
+    size_t row_bytes = matrix->n_inputs * value_bytes;
+    const uint8_t *weights = matrix->weights;
+    return (struct weight_rows){.values = weights + output * row_bytes, .row_bytes = row_bytes};
 }
 
 /* Sixteen weights of row `w`, as F32. */
 WIDE_INLINE wide decode(enum nj_matrix_type type, const struct weight_rows *rows, size_t w,
-                        size_t group, size_t odd_group)
+                        size_t group)
 {
     const uint8_t *row = rows->values + w * rows->row_bytes;
-    switch (type) {
-    case NJ_MATRIX_BF16:
+    if (type == NJ_MATRIX_BF16) {
         return wide_load_bf16(row + group * BF16_GROUP_BYTES);
-    case NJ_MATRIX_MXFP4:
-        return decode_mxfp4(row + group / 2 * NJ_MXFP4_BLOCK_PACKED_BYTES,
-                            rows->scales + w * rows->n_scales + group / 2, odd_group);
-    case NJ_MATRIX_F32:
-        break;
     }
     return _mm512_loadu_ps(row + group * F32_GROUP_BYTES);
 }
 
 /* The last weights of a row, padded with -0: against an activation of +0 the product is -0, and
- * adding that leaves every lane as it is, a lane of -0 included. (MXFP4 rows have no tail.) */
+ * adding that leaves every lane as it is, a lane of -0 included. */
 WIDE_INLINE wide decode_tail(enum nj_matrix_type type, const struct weight_rows *rows, size_t w,
                              size_t group, wide_mask mask)
 {
@@ -102,12 +69,6 @@ WIDE_INLINE wide pin(wide v)
 {
     __asm__("" : "+v"(v));
     return v;
-}
-
-/* Stops clang from decoding all rows of a tile ahead, for which it spills the accumulators. */
-WIDE_INLINE void keep_loads_below(void)
-{
-    __asm__ volatile("" ::: "memory");
 }
 
 /* Four folds at once, each in the tree of lanes.h. */
@@ -171,21 +132,17 @@ struct tile_inputs {
 
 WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *rows,
                             size_t n_weights, const struct tile_inputs *tile, size_t n_inputs,
-                            size_t group, size_t odd_group, wide chain[LONG_SIDE][LONG_SIDE])
+                            size_t group, wide chain[TILE_WEIGHTS][TILE_INPUTS])
 {
-    wide inputs[LONG_SIDE];
+    wide inputs[TILE_INPUTS];
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
-        const size_t group_stride = type == NJ_MATRIX_MXFP4 ? NJ_LANES : tile->group_stride;
-        const float *from = tile->x + c * tile->x_stride + group * group_stride;
+        const float *from = tile->x + c * tile->x_stride + group * tile->group_stride;
         inputs[c] = pin(wide_load(from));
     }
     WIDE_UNROLL
     for (size_t w = 0; w < n_weights; w++) {
-        if (type == NJ_MATRIX_MXFP4) {
-            keep_loads_below();
-        }
-        wide weights = decode(type, rows, w, group, odd_group);
+        wide weights = decode(type, rows, w, group);
         WIDE_UNROLL
         for (size_t c = 0; c < n_inputs; c++) {
             chain[w][c] = wide_fma(weights, inputs[c], chain[w][c]);
@@ -195,9 +152,9 @@ WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *
 
 WIDE_INLINE void tail_step(enum nj_matrix_type type, const struct weight_rows *rows,
                            size_t n_weights, const struct tile_inputs *tile, size_t n_inputs,
-                           size_t group, size_t n_values, wide chain[LONG_SIDE][LONG_SIDE])
+                           size_t group, size_t n_values, wide chain[TILE_WEIGHTS][TILE_INPUTS])
 {
-    wide inputs[LONG_SIDE];
+    wide inputs[TILE_INPUTS];
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
         const float *from = tile->x + c * tile->x_stride + group * tile->group_stride;
@@ -215,17 +172,18 @@ WIDE_INLINE void tail_step(enum nj_matrix_type type, const struct weight_rows *r
 
 /* The accumulator of a pair, counted through the weights of one activation row after another;
  * zeros behind the last. */
-WIDE_INLINE wide pair_chain(size_t n_weights, size_t n_inputs, wide chain[LONG_SIDE][LONG_SIDE],
-                            size_t pair)
+WIDE_INLINE wide pair_chain(size_t n_weights, size_t n_inputs,
+                            wide chain[TILE_WEIGHTS][TILE_INPUTS], size_t pair)
 {
     return pair < n_weights * n_inputs ? chain[pair % n_weights][pair / n_weights]
                                        : wide_set(0.0F);
 }
 
-WIDE_INLINE void write_sums(size_t n_weights, size_t n_inputs, wide chain[LONG_SIDE][LONG_SIDE],
+WIDE_INLINE void write_sums(size_t n_weights, size_t n_inputs,
+                            wide chain[TILE_WEIGHTS][TILE_INPUTS],
                             const struct tile_inputs *tile)
 {
-    float sums[LONG_SIDE * SHORT_SIDE];
+    float sums[TILE_WEIGHTS * TILE_INPUTS];
     WIDE_UNROLL
     for (size_t pair = 0; pair < n_weights * n_inputs; pair += 4) {
         _mm_storeu_ps(sums + pair, fold_four(pair_chain(n_weights, n_inputs, chain, pair),
@@ -246,7 +204,7 @@ WIDE_INLINE void multiply_tile(enum nj_matrix_type type, uint32_t n_values,
                                const struct weight_rows *rows, size_t n_weights,
                                const struct tile_inputs *tile, size_t n_inputs)
 {
-    wide chain[LONG_SIDE][LONG_SIDE];
+    wide chain[TILE_WEIGHTS][TILE_INPUTS];
     WIDE_UNROLL
     for (size_t w = 0; w < n_weights; w++) {
         WIDE_UNROLL
@@ -254,46 +212,34 @@ WIDE_INLINE void multiply_tile(enum nj_matrix_type type, uint32_t n_values,
             chain[w][c] = wide_set(0.0F);
         }
     }
-    const size_t groups_a_step = type == NJ_MATRIX_MXFP4 ? 2 : 1;
     size_t n_groups = n_values / NJ_LANES;
     struct prefetch ahead = tile->prefetch;
-    size_t bytes_a_step = ahead.n_bytes * groups_a_step / (n_groups + 1);
+    size_t bytes_a_group = ahead.n_bytes / (n_groups + 1);
     size_t due_bytes = 0;
-    for (size_t group = 0; group < n_groups; group += groups_a_step) {
-        due_bytes += bytes_a_step;
+    for (size_t group = 0; group < n_groups; group++) {
+        due_bytes += bytes_a_group;
         for (; due_bytes >= CACHE_LINE_BYTES; due_bytes -= CACHE_LINE_BYTES) {
             prefetch_line(type, &ahead);
         }
-        group_step(type, rows, n_weights, tile, n_inputs, group, 0, chain);
-        if (groups_a_step == 2) {
-            group_step(type, rows, n_weights, tile, n_inputs, group + 1, 1, chain);
-        }
+        group_step(type, rows, n_weights, tile, n_inputs, group, chain);
     }
-    if (type != NJ_MATRIX_MXFP4 && n_values % NJ_LANES != 0) {
+    if (n_values % NJ_LANES != 0) {
         tail_step(type, rows, n_weights, tile, n_inputs, n_groups, n_values % NJ_LANES, chain);
     }
     write_sums(n_weights, n_inputs, chain, tile);
 }
 
 /* How many activation rows the next tile takes. */
-static uint32_t tile_inputs_of(enum nj_matrix_type type, uint32_t n_left)
+static uint32_t tile_inputs_of(uint32_t n_left)
 {
-    if (type != NJ_MATRIX_MXFP4) {
-        return n_left < SHORT_SIDE ? n_left : SHORT_SIDE;
-    }
-    if (n_left <= LONG_SIDE) {
-        return n_left;
-    }
-    /* 7 and 8 as two tiles of about the same size: a tile of one or two is slow. */
-    return n_left <= 2 * SHORT_SIDE ? SHORT_SIDE : LONG_SIDE;
+    return n_left < TILE_INPUTS ? n_left : TILE_INPUTS;
 }
 
 /* How many weight rows the next tile takes: only these sizes exist. */
-static uint32_t tile_weights_of(uint32_t n_inputs, uint32_t n_left)
+static uint32_t tile_weights_of(uint32_t n_left)
 {
-    uint32_t most = n_inputs > SHORT_SIDE ? SHORT_SIDE : LONG_SIDE;
-    if (n_left >= most) {
-        return most;
+    if (n_left >= TILE_WEIGHTS) {
+        return TILE_WEIGHTS;
     }
     return n_left >= 2 ? 2 : 1;
 }
@@ -302,9 +248,8 @@ WIDE_INLINE void multiply_some_weights(enum nj_matrix_type type, uint32_t n_valu
                                        const struct weight_rows *rows, uint32_t n_weights,
                                        const struct tile_inputs *tile, size_t n_inputs)
 {
-    const uint32_t most = n_inputs > SHORT_SIDE ? SHORT_SIDE : LONG_SIDE;
-    if (n_weights == most) {
-        multiply_tile(type, n_values, rows, most, tile, n_inputs);
+    if (n_weights == TILE_WEIGHTS) {
+        multiply_tile(type, n_values, rows, TILE_WEIGHTS, tile, n_inputs);
     } else if (n_weights == 2) {
         multiply_tile(type, n_values, rows, 2, tile, n_inputs);
     } else {
@@ -316,18 +261,19 @@ WIDE_INLINE void multiply_some_inputs(enum nj_matrix_type type, uint32_t n_value
                                       const struct weight_rows *rows, uint32_t n_weights,
                                       const struct tile_inputs *tile, uint32_t n_inputs)
 {
-    if (type == NJ_MATRIX_MXFP4 && n_inputs == 6) {
-        multiply_some_weights(type, n_values, rows, n_weights, tile, 6);
-    } else if (type == NJ_MATRIX_MXFP4 && n_inputs == 5) {
-        multiply_some_weights(type, n_values, rows, n_weights, tile, 5);
-    } else if (n_inputs == 4) {
+    switch (n_inputs) {
+    case 4:
         multiply_some_weights(type, n_values, rows, n_weights, tile, 4);
-    } else if (n_inputs == 3) {
+        break;
+    case 3:
         multiply_some_weights(type, n_values, rows, n_weights, tile, 3);
-    } else if (n_inputs == 2) {
+        break;
+    case 2:
         multiply_some_weights(type, n_values, rows, n_weights, tile, 2);
-    } else {
+        break;
+    default:
         multiply_some_weights(type, n_values, rows, n_weights, tile, 1);
+        break;
     }
 }
 
@@ -336,17 +282,11 @@ static void multiply_any_tile(const struct nj_matrix *matrix, uint32_t first_out
                               uint32_t n_inputs)
 {
     struct weight_rows rows = weight_rows_at(matrix, first_output);
-    uint32_t n_values = matrix->n_inputs;
-    switch (matrix->type) {
-    case NJ_MATRIX_F32:
-        multiply_some_inputs(NJ_MATRIX_F32, n_values, &rows, n_weights, tile, n_inputs);
-        break;
-    case NJ_MATRIX_BF16:
-        multiply_some_inputs(NJ_MATRIX_BF16, n_values, &rows, n_weights, tile, n_inputs);
-        break;
-    case NJ_MATRIX_MXFP4:
-        multiply_some_inputs(NJ_MATRIX_MXFP4, n_values, &rows, n_weights, tile, n_inputs);
-        break;
+    if (matrix->type == NJ_MATRIX_BF16) {
+        multiply_some_inputs(NJ_MATRIX_BF16, matrix->n_inputs, &rows, n_weights, tile,
+                             n_inputs);
+    } else {
+        multiply_some_inputs(NJ_MATRIX_F32, matrix->n_inputs, &rows, n_weights, tile, n_inputs);
     }
 }
 
@@ -362,9 +302,7 @@ static struct prefetch share_of_next_block(struct weight_rows rows, uint32_t n_w
                                            uint32_t n_next, enum nj_matrix_type type,
                                            uint32_t n_rows)
 {
-    uint32_t n_inputs = tile_inputs_of(type, n_rows);
-    uint32_t most = n_inputs > SHORT_SIDE ? SHORT_SIDE : LONG_SIDE;
-    uint32_t n_tiles = quotient_up(n_weights, most) * quotient_up(n_rows, n_inputs);
+    uint32_t n_tiles = quotient_up(n_weights, TILE_WEIGHTS) * quotient_up(n_rows, TILE_INPUTS);
     bool has_ways = type == NJ_MATRIX_BF16 && n_tiles == 1 && n_next > 0;
     return (struct prefetch){.next = rows.values + n_weights * rows.row_bytes,
                              .n_bytes = n_next * rows.row_bytes / n_tiles,
@@ -374,12 +312,11 @@ static struct prefetch share_of_next_block(struct weight_rows rows, uint32_t n_w
 
 /* Whether all activations are first laid out as tiles meet them, one row's sixteen after the
  * other's: a single stream is what the hardware follows best from L2, and 12 to 32 rows of BF16
- * gain 10 to 30 %. MXFP4 waits for its decoding and gains nothing, nor do more rows than fit
- * scratch. */
+ * gain 10 to 30 %. More rows than fit scratch gain nothing. */
 static bool wants_packing(const struct nj_matrix *matrix, uint32_t n_rows)
 {
     size_t n_groups = quotient_up(matrix->n_inputs, NJ_LANES);
-    return matrix->type != NJ_MATRIX_MXFP4 && n_rows >= FEWEST_FOR_PACKING &&
+    return n_rows >= FEWEST_FOR_PACKING &&
            n_rows * n_groups * NJ_LANES <= NJ_AVX512_SCRATCH_VALUES;
 }
 
@@ -390,7 +327,7 @@ static void pack_inputs(const struct nj_matrix *matrix, const float *x, size_t x
 {
     uint32_t n_inputs;
     for (uint32_t r = 0; r < n_rows; r += n_inputs) {
-        n_inputs = tile_inputs_of(matrix->type, n_rows - r);
+        n_inputs = tile_inputs_of(n_rows - r);
         for (size_t i = 0; i < matrix->n_inputs; i += NJ_LANES) {
             size_t n_left = matrix->n_inputs - i;
             for (size_t c = 0; c < n_inputs; c++, packed += NJ_LANES) {
@@ -410,7 +347,7 @@ static void multiply_block(const struct nj_matrix *matrix, uint32_t first_output
     struct tile_inputs tile = *all;
     uint32_t n_inputs;
     for (uint32_t r = 0; r < n_rows; r += n_inputs) {
-        n_inputs = tile_inputs_of(matrix->type, n_rows - r);
+        n_inputs = tile_inputs_of(n_rows - r);
         if (is_packed) {
             tile.x = all->x + r * (size_t)quotient_up(matrix->n_inputs, NJ_LANES) * NJ_LANES;
             tile.group_stride = (size_t)n_inputs * NJ_LANES;
@@ -419,7 +356,7 @@ static void multiply_block(const struct nj_matrix *matrix, uint32_t first_output
         }
         uint32_t n;
         for (uint32_t w = 0; w < n_weights; w += n) {
-            n = tile_weights_of(n_inputs, n_weights - w);
+            n = tile_weights_of(n_weights - w);
             tile.y = all->y + r * all->y_stride + first_output + w;
             multiply_any_tile(matrix, first_output + w, n, &tile, n_inputs);
             tile.prefetch.next += tile.prefetch.n_bytes;
@@ -433,16 +370,17 @@ static uint32_t block_weights_of(const struct nj_matrix *matrix, uint32_t n_rows
     if (n_rows >= FEWEST_FOR_BLOCKS && !wants_packing(matrix, n_rows)) {
         return matrix->type == NJ_MATRIX_F32 ? F32_BLOCK_WEIGHTS : BLOCK_WEIGHTS;
     }
-    if (matrix->type == NJ_MATRIX_MXFP4 && n_rows > 2 * SHORT_SIDE) {
-        return BOTH_TILES_WEIGHTS;
-    }
-    return tile_weights_of(tile_inputs_of(matrix->type, n_rows), UINT32_MAX);
+    return TILE_WEIGHTS;
 }
 
 void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                         uint32_t n_rows, float *y, size_t y_stride, void *scratch)
 {
     if (n_rows == 0) {
+        return;
+    }
+    if (matrix->type == NJ_MATRIX_MXFP4) {
+        nj_multiply_avx512_mxfp4(matrix, x, x_stride, n_rows, y, y_stride, scratch);
         return;
     }
     struct tile_inputs all = {
