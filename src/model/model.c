@@ -177,6 +177,7 @@ void nj_model_close(struct nj_model *model)
     free(model->workspace.base);
     free(model->thread_memory);
     free(model->first_bad_layer);
+    free(model->path);
     nj_byte_budget_give_back(&model->budget, model->paid_bytes);
     nj_byte_budget_deinit(&model->budget);
     free(model);

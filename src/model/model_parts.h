@@ -4,10 +4,12 @@
 #ifndef NJ_MODEL_MODEL_PARTS_H
 #define NJ_MODEL_MODEL_PARTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/byte_budget.h"
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
 #include "model/compute.h"
@@ -35,6 +37,9 @@ struct nj_model {
     uint8_t *thread_memory;
     int32_t *first_bad_layer; /* (max_rows), of the last sweep */
     char fingerprint[NJ_DIGEST_HEX_BYTES];
+    const struct nj_file_system *fs; /* borrowed */
+    char *path;
+    bool is_suspect; /* the last sweep failed for its weights: reexamine.h */
 };
 
 /* Takes what a sweep of `n_rows` will take, to measure it (sweep.c). */

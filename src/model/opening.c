@@ -12,6 +12,7 @@
 #include "model/model_parts.h"
 #include "model/resident_vectors.h"
 #include "model/state.h"
+#include "stream/file_mark.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -373,6 +374,75 @@ static enum nj_status make_fingerprint(const struct nj_opening *opening, struct 
     return status;
 }
 
+/* What all shards look like before their bytes are read; the caller frees it. NULL without
+ * memory. */
+static struct nj_file_mark *mark_shards(const struct nj_opening *opening)
+{
+    size_t n_files = nj_weight_index_file_count(opening->index);
+    struct nj_file_mark *marks = calloc(n_files + 1, sizeof *marks);
+    for (size_t i = 0; i < n_files && marks != NULL; i++) {
+        /* One that is gone is complained about by whoever reads it. */
+        (void)nj_file_mark_take(opening->seams->fs, opening->files[i].path, &marks[i]);
+    }
+    return marks;
+}
+
+/* The fingerprint is of the bytes that were loaded, if no shard changed on the way. */
+static enum nj_status check_marks(const struct nj_opening *opening,
+                                  const struct nj_file_mark *marks, size_t n_files,
+                                  struct nj_error *err)
+{
+    for (size_t i = 0; i < n_files; i++) {
+        struct nj_file_mark now;
+        const char *path = opening->files[i].path;
+        if (!nj_file_mark_take(opening->seams->fs, path, &now) ||
+            !nj_file_mark_is_same_file(&marks[i], &now) ||
+            nj_file_mark_was_written(&marks[i], &now)) {
+            return nj_fail(err, NJ_E_WEIGHTS, "%s changed while the model was being opened",
+                           path);
+        }
+    }
+    return NJ_OK;
+}
+
+static enum nj_status open_stream(struct nj_opening *opening, struct nj_model *model,
+                                  struct nj_error *err)
+{
+    struct nj_stream_options options = stream_options(opening, model);
+    /* The index of a large model is as large as many frames: it goes before they come. */
+    nj_opening_close(opening);
+    model->workspace.poisons = opening->seams->poisons;
+    enum nj_status status = nj_stream_open(&options, &model->stream, err);
+    model->compute.stream = model->stream;
+    return status;
+}
+
+/* Everything that is read for longer than a moment, from shards that stay as they are. */
+static enum nj_status read_weights(struct nj_opening *opening, struct nj_model *model,
+                                   struct nj_error *err)
+{
+    size_t n_files = nj_weight_index_file_count(opening->index);
+    struct nj_file_mark *marks = mark_shards(opening);
+    enum nj_status status = NJ_OK;
+    if (marks == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "list shards: out of memory");
+    }
+    status = nj_resident_vectors_load(&model->weights, opening->index, opening->seams->fs,
+                                      opening->options->path, err);
+    if (status == NJ_OK) {
+        nj_compute_spread(&model->compute, 1, 0, prepare, model);
+        status = make_fingerprint(opening, model, err);
+    }
+    if (status == NJ_OK) {
+        status = open_stream(opening, model, err);
+    }
+    if (status == NJ_OK) {
+        status = check_marks(opening, marks, n_files, err);
+    }
+    free(marks);
+    return status;
+}
+
 enum nj_status nj_opening_load(struct nj_opening *opening, struct nj_model *model,
                                struct nj_error *err)
 {
@@ -381,23 +451,11 @@ enum nj_status nj_opening_load(struct nj_opening *opening, struct nj_model *mode
         status = take_memory(model, err);
     }
     if (status == NJ_OK) {
-        status = nj_resident_vectors_load(&model->weights, opening->index, opening->seams->fs,
-                                          opening->options->path, err);
+        model->fs = opening->seams->fs;
+        model->path = strdup(opening->options->path);
+        status = model->path == NULL ? nj_fail(err, NJ_E_MEMORY, "open a model: out of memory")
+                                     : read_weights(opening, model, err);
     }
-    if (status != NJ_OK) {
-        return status;
-    }
-    nj_compute_spread(&model->compute, 1, 0, prepare, model);
-    status = make_fingerprint(opening, model, err);
-    if (status != NJ_OK) {
-        return status;
-    }
-    struct nj_stream_options options = stream_options(opening, model);
-    /* The index of a large model is as large as many frames: it goes before they come. */
-    nj_opening_close(opening);
-    model->workspace.poisons = opening->seams->poisons;
-    status = nj_stream_open(&options, &model->stream, err);
-    model->compute.stream = model->stream;
     return status;
 }
 

@@ -14,6 +14,7 @@
 #include "model/model_parts.h"
 #include "model/norm.h"
 #include "model/profile.h"
+#include "model/reexamine.h"
 #include "model/router.h"
 #include "model/rows.h"
 
@@ -519,8 +520,12 @@ static enum nj_status walk_and_advance(struct walk *walk, const struct nj_row *r
         nj_state_mark_broken(walk->runs.runs[i].state);
     }
     enum nj_status status = run_walk(walk, rows, logits, err);
+    if (status == NJ_OK) { /* also where values are not finite: first it is asked why */
+        status = nj_stream_check_files(walk->model->stream, err);
+    }
     if (status != NJ_OK) {
         nj_stream_forget(walk->model->stream);
+        walk->model->is_suspect = status == NJ_E_WEIGHTS;
     }
     for (uint32_t i = 0; i < walk->runs.n_runs && status == NJ_OK; i++) {
         nj_state_advance(walk->runs.runs[i].state, walk->runs.runs[i].n_rows);
@@ -534,6 +539,9 @@ enum nj_status nj_sweep_run(struct nj_model *model, const struct nj_row *rows, u
 {
     static const struct nj_sweep_hooks no_hooks = {0};
     enum nj_status status = check_call(model, rows, n_rows, logits, err);
+    if (status == NJ_OK) {
+        status = nj_model_reexamine(model, err);
+    }
     if (status != NJ_OK) {
         return status;
     }

@@ -18,6 +18,8 @@ struct nj_stream_body {
     enum nj_status (*pin)(void *state, uint32_t record, struct nj_pinned *pinned,
                           struct nj_error *err);
     void (*unpin)(void *state, uint32_t record);
+    enum nj_status (*check_files)(const void *state, struct nj_error *err);
+    enum nj_status (*accept_files)(void *state, struct nj_error *err);
     void (*report)(const void *state, struct nj_stream_report *report);
 };
 

@@ -327,6 +327,29 @@ static void frames_forget(void *state)
     nj_wants_clear(&frames->wants);
 }
 
+static enum nj_status frames_check_files(const void *state, struct nj_error *err)
+{
+    const struct frames *frames = state;
+    return nj_opened_files_check(&frames->files, err);
+}
+
+static enum nj_status frames_accept_files(void *state, struct nj_error *err)
+{
+    struct frames *frames = state;
+    frames_forget(frames);
+    while (!nj_loader_is_idle(frames->loader)) {
+        nj_loader_wait(frames->loader);
+        (void)take_in(frames, NO_GROUP, NULL); /* whatever came is given up below */
+    }
+    for (uint32_t i = 0; i < frames->pool.n_frames; i++) {
+        struct nj_frame *frame = &frames->pool.frames[i];
+        if (frame->state == NJ_FRAME_READY) {
+            nj_frame_pool_give_up(&frames->pool, frame);
+        }
+    }
+    return nj_opened_files_accept(&frames->files, err);
+}
+
 static void frames_report(const void *state, struct nj_stream_report *report)
 {
     const struct frames *frames = state;
@@ -466,6 +489,8 @@ enum nj_status nj_stream_frames_open(const struct nj_stream_options *options,
         .forget = frames_forget,
         .pin = frames_pin,
         .unpin = frames_unpin,
+        .check_files = frames_check_files,
+        .accept_files = frames_accept_files,
         .report = frames_report,
     };
     return NJ_OK;

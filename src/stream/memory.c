@@ -244,6 +244,18 @@ static void memory_unpin(void *state, uint32_t record)
     (void)record;
 }
 
+static enum nj_status memory_check_files(const void *state, struct nj_error *err)
+{
+    (void)state; /* no file is open any more */
+    (void)err;
+    return NJ_OK;
+}
+
+static enum nj_status memory_accept_files(void *state, struct nj_error *err)
+{
+    return memory_check_files(state, err);
+}
+
 static void memory_report(const void *state, struct nj_stream_report *report)
 {
     const struct memory *memory = state;
@@ -296,6 +308,8 @@ enum nj_status nj_stream_memory_open(const struct nj_stream_options *options,
         .forget = memory_forget,
         .pin = memory_pin,
         .unpin = memory_unpin,
+        .check_files = memory_check_files,
+        .accept_files = memory_accept_files,
         .report = memory_report,
     };
     return NJ_OK;

@@ -61,7 +61,7 @@ static enum nj_status check_opened(const struct nj_file_system *fs, struct nj_op
                        " it had when its header was read",
                        file->path, (uint64_t)status.st_size, file->length_bytes);
     }
-    file->device = status.st_dev;
+    file->mark = nj_file_mark_of(&status);
     if (file->is_direct && !takes_our_blocks(file->fd)) {
         file->is_direct = false;
     }
@@ -94,7 +94,7 @@ static void number_drives(struct nj_opened_files *files)
 {
     for (uint32_t i = 0; i < files->n_files; i++) {
         uint32_t known = 0;
-        while (files->list[known].device != files->list[i].device) {
+        while (files->list[known].mark.device != files->list[i].mark.device) {
             known++;
         }
         files->list[i].drive = known < i ? files->list[known].drive : files->n_drives++;
@@ -146,4 +146,75 @@ void nj_opened_files_deinit(struct nj_opened_files *files)
     }
     free(files->list);
     *files = (struct nj_opened_files){.list = NULL};
+}
+
+/* --- changed meanwhile --- */
+
+static enum nj_status mark_now(const struct nj_opened_files *files,
+                               const struct nj_opened_file *file, struct nj_file_mark *mark,
+                               struct nj_error *err)
+{
+    struct stat status;
+    if (files->fs->status(files->fs->context, file->fd, &status) != 0) {
+        return nj_fail(err, NJ_E_WEIGHTS, "ask what %s is: %s", file->path, strerror(errno));
+    }
+    *mark = nj_file_mark_of(&status);
+    return NJ_OK;
+}
+
+static enum nj_status check_name(const struct nj_opened_file *file, bool has_name,
+                                 const struct nj_file_mark *named, struct nj_error *err)
+{
+    if (has_name && !nj_file_mark_is_same_file(&file->mark, named)) {
+        return nj_fail(err, NJ_E_WEIGHTS,
+                       "%s was replaced by another file while weights were read from it",
+                       file->path);
+    }
+    return NJ_OK;
+}
+
+static enum nj_status check_file(const struct nj_opened_files *files,
+                                 const struct nj_opened_file *file, struct nj_error *err)
+{
+    struct nj_file_mark now;
+    struct nj_file_mark named;
+    bool has_name = nj_file_mark_take(files->fs, file->path, &named);
+    enum nj_status status = mark_now(files, file, &now, err);
+    if (status == NJ_OK) {
+        status = check_name(file, has_name, &named, err);
+    }
+    if (status != NJ_OK) {
+        return status;
+    }
+    /* Giving a file another name is a change that nothing but the missing name explains. */
+    now.changed = has_name ? now.changed : file->mark.changed;
+    if (nj_file_mark_was_written(&file->mark, &now)) {
+        return nj_fail(err, NJ_E_WEIGHTS, "%s was written to while weights were read from it",
+                       file->path);
+    }
+    return NJ_OK;
+}
+
+enum nj_status nj_opened_files_check(const struct nj_opened_files *files, struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    for (uint32_t i = 0; i < files->n_files && status == NJ_OK; i++) {
+        status = check_file(files, &files->list[i], err);
+    }
+    return status;
+}
+
+enum nj_status nj_opened_files_accept(struct nj_opened_files *files, struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    for (uint32_t i = 0; i < files->n_files && status == NJ_OK; i++) {
+        struct nj_opened_file *file = &files->list[i];
+        struct nj_file_mark named;
+        bool has_name = nj_file_mark_take(files->fs, file->path, &named);
+        status = check_name(file, has_name, &named, err);
+        if (status == NJ_OK) {
+            status = mark_now(files, file, &file->mark, err);
+        }
+    }
+    return status;
 }

@@ -14,13 +14,14 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "stream/file_mark.h"
 #include "stream/stream.h"
 
 struct nj_opened_file {
     int fd;
     bool is_direct;
-    uint32_t drive; /* files with the same number share a device */
-    dev_t device;
+    uint32_t drive;           /* files with the same number share a device */
+    struct nj_file_mark mark; /* when it was opened, or last found unchanged */
     char *path;
     uint64_t length_bytes;
 };
@@ -40,5 +41,14 @@ enum nj_status nj_opened_files_init(struct nj_opened_files *files,
                                     const struct nj_stream_file *list, uint32_t n_files,
                                     struct nj_error *err);
 void nj_opened_files_deinit(struct nj_opened_files *files);
+
+/* NJ_E_WEIGHTS names the first file that was written to since it was opened, or whose name
+ * another one has now. That a name is gone, or its file may no longer be read, is no matter:
+ * the bytes are there as long as it is open. */
+enum nj_status nj_opened_files_check(const struct nj_opened_files *files, struct nj_error *err);
+
+/* What they look like now is what later checks compare with. NJ_E_WEIGHTS when the system does
+ * not tell, or another file has the name of one. */
+enum nj_status nj_opened_files_accept(struct nj_opened_files *files, struct nj_error *err);
 
 #endif

@@ -90,6 +90,17 @@ void nj_stream_unpin(struct nj_stream *stream, uint32_t record)
     stream->body.unpin(stream->body.state, record);
 }
 
+enum nj_status nj_stream_check_files(const struct nj_stream *stream, struct nj_error *err)
+{
+    return stream->body.check_files(stream->body.state, err);
+}
+
+enum nj_status nj_stream_accept_files(struct nj_stream *stream, struct nj_error *err)
+{
+    assert(stream->n_pinned == 0);
+    return stream->body.accept_files(stream->body.state, err);
+}
+
 uint64_t nj_stream_read_bytes(const struct nj_stream *stream)
 {
     struct nj_stream_report report;

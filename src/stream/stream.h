@@ -146,6 +146,17 @@ enum nj_status nj_stream_pin(struct nj_stream *stream, uint32_t record,
                              struct nj_pinned *pinned, struct nj_error *err);
 void nj_stream_unpin(struct nj_stream *stream, uint32_t record);
 
+/* NJ_E_WEIGHTS names a file that was written to since it was opened, or replaced by another one
+ * under its name: what was pinned since the last check may be of neither version. Every walk
+ * ends with it, before anybody believes its outcome. No bytes are read, and nothing is wrong
+ * when everything is in memory. */
+enum nj_status nj_stream_check_files(const struct nj_stream *stream, struct nj_error *err);
+
+/* For a caller who has found that the files hold again what they held: later checks compare
+ * with what they look like now, and what frames hold is given up, because it may have been read
+ * in between. Nothing may be pinned. NJ_E_WEIGHTS as above, for a file that was replaced. */
+enum nj_status nj_stream_accept_files(struct nj_stream *stream, struct nj_error *err);
+
 /* Bytes asked of the disk since open, and where the time of pins went, for reports. */
 uint64_t nj_stream_read_bytes(const struct nj_stream *stream);
 struct nj_stream_report {

@@ -74,4 +74,21 @@ check "the same command goes on after the repair" 0 "$nightjar" run long.yaml --
 name="a run that was cut gives the same bytes"
 cmp long-undisturbed/results.jsonl cut/results.jsonl || fail "results differ"
 
+# Overwritten while running, with its header and its length as they were: what a sweep gave meanwhile is nobody's.
+"$nightjar" run long.yaml --out written $little >out 2>err &
+pid=$!
+grown() {
+    [ -s written/tokens.log ] && [ "$(wc -c <written/tokens.log)" -gt 400 ]
+}
+wait_for 30 grown || fail "the run does not get going"
+dd if=/dev/urandom of="model/$shard" bs=4096 seek=$((length / 8192)) count=8 conv=notrunc 2>/dev/null
+check "a shard overwritten while running" 12 wait "$pid"
+has err "$shard"
+has err "was written to"
+check "other weights are another model" 6 "$nightjar" run long.yaml --out written
+cp whole "model/$shard"
+check "the same command goes on with the old bytes" 0 "$nightjar" run long.yaml --out written
+name="a run that was disturbed by other weights gives the same bytes"
+cmp long-undisturbed/results.jsonl written/results.jsonl || fail "results differ"
+
 finish

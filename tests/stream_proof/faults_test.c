@@ -3,6 +3,7 @@
  * would have given.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,90 @@ static void a_shard_unlinked_or_forbidden_while_running_is_not_noticed(void)
     }
 }
 
+/* Other bytes of the same length in the middle of the shard, and the time of modification as it
+ * was, as careful tools leave it. */
+static void overwrite(const char *path, const char *data, size_t length)
+{
+    struct stat before;
+    REQUIRE(stat(path, &before) == 0);
+    const struct timespec times[2] = {before.st_atim, before.st_mtim};
+    char *other = malloc(length);
+    REQUIRE(other != NULL);
+    memcpy(other, data, length);
+    for (size_t i = length / 2; i < length / 2 + 64; i++) {
+        other[i] = (char)(other[i] ^ 1);
+    }
+    write_back(path, other, length);
+    free(other);
+    CHECK_EQ(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static uint32_t n_tokens_of_all(void)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < N_ITEMS; i++) {
+        n += run.transcripts[i].n_tokens;
+    }
+    return n;
+}
+
+/* One step, which must fail and give nothing. */
+static void check_step_is_refused(const char *why)
+{
+    bool is_done = false;
+    struct nj_error err = {0};
+    uint32_t n_before = n_tokens_of_all();
+    CHECK_EQ(proof_run_step(&run, &is_done, &err), NJ_E_WEIGHTS);
+    CHECK_CONTAINS(err.text, why);
+    CHECK_EQ(n_tokens_of_all(), n_before);
+}
+
+/* Its header and length are what they were, so that nothing else would show it. */
+static void a_shard_overwritten_while_running_ends_the_sweep_until_its_bytes_are_back(void)
+{
+    char path[PATH_BYTES];
+    size_t length = 0;
+    shard_path(path);
+    char *data = read_shard(path, &length);
+    REQUIRE(data != NULL);
+    for (size_t i = 0; i < N_READERS; i++) {
+        struct nj_error err = {0};
+        REQUIRE_OK(begin(readers[i], &err), &err);
+        overwrite(path, data, length);
+        check_step_is_refused("model-00003-of-000005.safetensors was written to");
+        check_step_is_refused("is not the model that was opened");
+
+        write_back(path, data, length);
+        REQUIRE_OK(finish(&err), &err);
+        end("overwritten for a while");
+    }
+    free(data);
+}
+
+static void a_shard_replaced_while_running_ends_the_sweep(void)
+{
+    char path[PATH_BYTES];
+    char other[PATH_BYTES + 8];
+    char aside[PATH_BYTES + 8];
+    shard_path(path);
+    (void)snprintf(other, sizeof other, "%s.other", path);
+    (void)snprintf(aside, sizeof aside, "%s.aside", path);
+    for (size_t i = 0; i < N_READERS; i++) {
+        struct nj_error err = {0};
+        FILE *file = fopen(other, "wb");
+        REQUIRE(file != NULL);
+        CHECK_EQ(fclose(file), 0);
+        REQUIRE_OK(begin(readers[i], &err), &err);
+        CHECK_EQ(link(path, aside), 0);
+        CHECK_EQ(rename(other, path), 0);
+        check_step_is_refused("model-00003-of-000005.safetensors was replaced");
+
+        CHECK_EQ(rename(aside, path), 0);
+        REQUIRE_OK(finish(&err), &err);
+        end("replaced for a while");
+    }
+}
+
 /* As on a drive of 20 MB/s. */
 static void a_slow_drive_changes_nothing_but_the_time(void)
 {
@@ -223,6 +308,8 @@ int main(void)
     RUN(a_read_that_fails_for_ever_ends_the_sweep_until_it_is_repaired);
     RUN(a_shard_cut_while_running_ends_the_sweep_until_it_is_whole_again);
     RUN(a_shard_unlinked_or_forbidden_while_running_is_not_noticed);
+    RUN(a_shard_overwritten_while_running_ends_the_sweep_until_its_bytes_are_back);
+    RUN(a_shard_replaced_while_running_ends_the_sweep);
     RUN(a_slow_drive_changes_nothing_but_the_time);
     return test_result();
 }
