@@ -30,6 +30,9 @@ enum nj_run_mode {
     NJ_RUN_FRESH     /* move it aside to DIR.1, DIR.2, ... and begin an empty one */
 };
 
+/* For `share_prefixes`: each item reads its own prompt. */
+#define NJ_SHARE_NOTHING UINT32_MAX
+
 /* Zero means the default everywhere; only job_path is required. */
 struct nj_run_options {
     const char *job_path;         /* YAML */
@@ -43,6 +46,9 @@ struct nj_run_options {
     uint32_t batch;         /* items under way at once; 0: as memory allows, at most 256 */
     uint32_t prefill_chunk; /* prompt rows of one item in one sweep; 0: as many as fit */
     uint64_t memory_bytes;  /* for everything; 0: what machine and cgroup have left */
+    /* Items that begin with so many tokens in common read them once; 0: as many as it pays for;
+     * NJ_SHARE_NOTHING: never. */
+    uint32_t share_prefixes;
 
     double latent_norm_eps; /* 0: the job's, else the model's */
 
@@ -65,6 +71,10 @@ struct nj_run_report {
     uint64_t n_positions_restored; /* of those and of prompts, not read again for a snapshot */
     uint64_t n_snapshots;          /* written by this run */
     uint64_t n_prompt_tokens;      /* of the items that this run began */
+    uint64_t n_prefix_tokens;      /* that one item read for others too */
+    uint64_t n_prefix_forks;       /* items that took over what another had read */
+    uint64_t n_prefix_tokens_spared; /* that these did not have to read */
+    uint64_t n_prefix_tokens_loaded; /* that no item had to read: from the cache */
     uint64_t n_sweeps;
     uint64_t n_rows;
     uint64_t weight_bytes_read;

@@ -13,6 +13,24 @@
 
 /* --- the end of a job --- */
 
+static void print_prefixes(const struct nj_run_report *report)
+{
+    char once[NJ_WORDS_BYTES];
+    char items[NJ_WORDS_BYTES];
+    char spared[NJ_WORDS_BYTES];
+    char loaded[NJ_WORDS_BYTES];
+    if (report->n_prefix_forks == 0 && report->n_prefix_tokens_loaded == 0) {
+        return;
+    }
+    (void)fprintf(stderr,
+                  "nightjar: shared prefixes: %s read once and taken over by %s, %s not read "
+                  "again; %s from the cache\n",
+                  nj_words_count(report->n_prefix_tokens, "token", once),
+                  nj_words_count(report->n_prefix_forks, "item", items),
+                  nj_words_number(report->n_prefix_tokens_spared, spared),
+                  nj_words_number(report->n_prefix_tokens_loaded, loaded));
+}
+
 static void print_summary(const struct nj_run_report *report)
 {
     uint64_t n_done = report->n_items_ok + report->n_items_failed;
@@ -36,6 +54,7 @@ static void print_summary(const struct nj_run_report *report)
                   nj_words_count(report->n_tokens_generated, "token", tokens),
                   nj_words_number(report->n_tokens_restored, restored),
                   (double)report->elapsed_ns * 1e-9, (double)report->weight_bytes_read * 1e-6);
+    print_prefixes(report);
 }
 
 /* The path is for programs too, so nothing is escaped unless a terminal would obey it. */

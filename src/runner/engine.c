@@ -37,6 +37,15 @@ static uint64_t other_bytes(const struct nj_run_engine *engine,
            nj_snapshot_writer_total_bytes(engine->snapshot_buffer_bytes);
 }
 
+/* The state of a shared prefix takes the place of a sequence, unless somebody wants so many of
+ * these. */
+static uint32_t n_spare_states(const struct nj_job_resources *resources,
+                               const struct nj_run_options *options,
+                               const struct nj_run_work *work)
+{
+    return work->n_shared > 0 && either(options->batch, resources->batch) == 0 ? 1 : 0;
+}
+
 static struct nj_model_options model_options(const struct nj_run_engine *engine,
                                              const struct nj_run_subject *subject,
                                              const struct nj_job_resources *resources,
@@ -52,7 +61,7 @@ static struct nj_model_options model_options(const struct nj_run_engine *engine,
         .memory_bytes =
             options->memory_bytes > 0 ? options->memory_bytes : resources->memory_bytes,
         .other_bytes = other_bytes(engine, subject),
-        .n_sequences = engine->batch,
+        .n_sequences = engine->batch + n_spare_states(resources, options, work),
         .takes_fewer_sequences = either(options->batch, resources->batch) == 0,
         .n_positions = work->most_positions};
 }
@@ -87,7 +96,9 @@ enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_
         return nj_fail(err, NJ_E_STATE, "%s changed while it was being opened",
                        subject->model_path);
     }
-    engine->batch = nj_model_n_sequences(engine->model);
+    uint32_t n_sequences = nj_model_n_sequences(engine->model);
+    uint32_t n_spare = n_spare_states(resources, options, work);
+    engine->batch = n_sequences > n_spare ? n_sequences - n_spare : n_sequences;
     struct nj_generator_options generator = {.max_sequences = engine->batch,
                                              .prefill_chunk = options->prefill_chunk};
     return nj_generator_create(engine->model, subject->tokenizer, &generator,

@@ -28,9 +28,11 @@ struct nj_run_engine {
 struct nj_run_work {
     uint64_t n_open;         /* items without result, at least 1: a batch is never wider */
     uint32_t most_positions; /* prompt and answer of the longest item */
+    uint32_t n_shared;       /* ids that items begin with in common; 0: nothing is shared */
 };
 
-/* Without a batch in options or resources it is as wide as memory allows, at most 256.
+/* Without a batch in options or resources it is as wide as memory allows, at most 256; where
+ * prefixes are shared there is then room for the state of one besides.
  * NJ_E_STATE the model changed since `subject` was read; else as nj_model_open and
  * nj_generator_create. Close it also after a failure. */
 enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_file_system *fs,

@@ -191,6 +191,8 @@ static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
 {
     uint32_t n_events = 0;
     uint64_t began_ns = now_ns(loop);
+    nj_generator_prepare(
+        loop->supply.generator); /* snapshots look at the states from here on */
     enum nj_status status = nj_run_snapshots_before_sweep(loop->snapshots, loop->slots, err);
     if (status != NJ_OK) {
         return status;

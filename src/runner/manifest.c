@@ -93,6 +93,18 @@ static void write_host(struct nj_json_writer *writer)
     write_string(writer, "machine", is_known ? host.machine : NULL);
 }
 
+static void write_prefixes(const struct nj_manifest *manifest, struct nj_json_writer *writer)
+{
+    const struct nj_prefix_counts *counts = &manifest->prefixes;
+    nj_json_key(writer, "prefixes");
+    nj_json_begin_object(writer);
+    write_unsigned(writer, "tokens_read_once", counts->n_read_once);
+    write_unsigned(writer, "forks", counts->n_forks);
+    write_unsigned(writer, "tokens_spared", counts->n_spared);
+    write_unsigned(writer, "tokens_from_cache", counts->n_from_storage);
+    nj_json_end_object(writer);
+}
+
 /* Of the process that wrote the manifest; none of it changes a byte of the results. */
 static void write_engine(const struct nj_manifest *manifest, struct nj_json_writer *writer)
 {
@@ -105,6 +117,7 @@ static void write_engine(const struct nj_manifest *manifest, struct nj_json_writ
     write_unsigned(writer, "batch", manifest->options->batch);
     write_unsigned(writer, "prefill_chunk", manifest->options->prefill_chunk);
     write_unsigned(writer, "memory_bytes", manifest->options->memory_bytes);
+    write_prefixes(manifest, writer);
     write_host(writer);
     write_string(writer, "job_file", manifest->spec->source_path);
     write_string(writer, "model_path", manifest->model_path);

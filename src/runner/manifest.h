@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "generate/prefix_sharing.h"
 #include "job/spec.h"
 #include "nightjar/run.h"
 #include "runner/history.h"
@@ -27,7 +28,8 @@ struct nj_manifest {
     const struct nj_history *history;
     const struct nj_run_options *options;
     const char *model_path;
-    const char *cpu_level;     /* that the last run computed with; NULL when it had no work */
+    const char *cpu_level; /* that the last run computed with; NULL when it had no work */
+    struct nj_prefix_counts prefixes;
     struct nj_digest results;  /* SHA-256 of results.jsonl */
     struct nj_digest csv;      /* of results.csv, if the job asks for it */
     struct nj_digest markdown; /* over the files in items/, if it asks for them */

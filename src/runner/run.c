@@ -12,6 +12,7 @@
 #include "runner/export.h"
 #include "runner/loop.h"
 #include "runner/obeyed.h"
+#include "runner/prefixes.h"
 #include "runner/setup.h"
 
 /* Everything a run holds. Zeroed is empty; nj_run_job releases it in one place. */
@@ -142,8 +143,20 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
     return NJ_OK;
 }
 
+static void prepare_prefixes(struct run *run)
+{
+    struct nj_run_setup *setup = &run->setup;
+    const struct nj_run_prefixes prefixes = {.tree = setup->prefixes,
+                                             .options = setup->options,
+                                             .batch = setup->engine.batch,
+                                             .most_positions = setup->most_positions,
+                                             .clock = run->environment.clock};
+    nj_run_prefixes_share(&prefixes, setup->engine.model, setup->engine.generator);
+}
+
 static enum nj_status prepare_work(struct run *run, struct nj_error *err)
 {
+    prepare_prefixes(run);
     prepare_host(run);
     prepare_checkpoint(run);
     enum nj_status status = prepare_loop(run, err);
@@ -168,6 +181,11 @@ static void fill_report(struct run *run)
     report->n_positions_restored = run->snapshots.counts.n_positions;
     report->n_snapshots = run->snapshots.counts.n_durable;
     if (setup->engine.generator != NULL) {
+        struct nj_prefix_counts prefixes = nj_generator_prefix_counts(setup->engine.generator);
+        report->n_prefix_tokens = prefixes.n_read_once;
+        report->n_prefix_forks = prefixes.n_forks;
+        report->n_prefix_tokens_spared = prefixes.n_spared;
+        report->n_prefix_tokens_loaded = prefixes.n_from_storage;
         report->n_rows = nj_generator_n_rows(setup->engine.generator);
         report->weight_bytes_read = nj_model_read_bytes(setup->engine.model);
     }
@@ -177,6 +195,7 @@ static struct nj_derived derived_of(struct run *run)
 {
     struct nj_run_setup *setup = &run->setup;
     const struct nj_model *model = setup->engine.model;
+    const struct nj_generator *generator = setup->engine.generator;
     return (struct nj_derived){
         .fs = run->environment.fs,
         .directory_fd = setup->folder.directory_fd,
@@ -188,7 +207,9 @@ static struct nj_derived derived_of(struct run *run)
                      .history = &setup->history,
                      .options = setup->options,
                      .model_path = setup->subject.model_path,
-                     .cpu_level = model != NULL ? nj_model_cpu_level(model) : NULL}};
+                     .cpu_level = model != NULL ? nj_model_cpu_level(model) : NULL,
+                     .prefixes = generator != NULL ? nj_generator_prefix_counts(generator)
+                                                   : (struct nj_prefix_counts){0}}};
 }
 
 /* Everything is done: results in input order, manifest, and then the last word in the journal.

@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "runner/job_change.h"
 #include "runner/paths.h"
+#include "runner/prefixes.h"
 #include "runner/survey.h"
 
 /* Names of files alone do not say whose permission is missing. */
@@ -112,6 +113,14 @@ static void tell_left_out(const struct nj_run_setup *setup, uint64_t n_left_out)
     }
 }
 
+/* Items may be looked at twice: they count once. */
+static enum nj_status begin_prefixes(struct nj_run_setup *setup, struct nj_error *err)
+{
+    nj_prefix_tree_destroy(setup->prefixes);
+    setup->prefixes = NULL;
+    return nj_prefix_tree_create(&setup->prefixes, err);
+}
+
 /* Looks at every item and says what this run is. */
 static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items_before,
                              struct nj_error *err)
@@ -125,7 +134,8 @@ static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items
         .fs = setup->environment->fs,
         .job_seed = setup->source.job_seed,
         .n_before = setup->history.has_identity ? setup->history.identity.n_items : 0,
-        .complaints = setup->environment->complaints};
+        .complaints = setup->environment->complaints,
+        .prefixes = setup->prefixes};
     enum nj_status status = nj_survey_run(&options, &setup->ledger, &survey, err);
     if (status == NJ_OK) {
         status = nj_digest_of(setup->job_file, &identity->spec, err);
@@ -202,9 +212,10 @@ static enum nj_status check_limits(const struct nj_run_setup *setup, struct nj_e
 
 static enum nj_status open_engine(struct nj_run_setup *setup, struct nj_error *err)
 {
-    const struct nj_run_work work = {.n_open =
-                                         setup->ledger.n_items - setup->report->n_items_kept,
-                                     .most_positions = setup->most_positions};
+    const struct nj_run_work work = {
+        .n_open = setup->ledger.n_items - setup->report->n_items_kept,
+        .most_positions = setup->most_positions,
+        .n_shared = nj_run_prefixes_longest(setup->prefixes, setup->options)};
     return nj_run_engine_open(&setup->engine, setup->environment->fs, &setup->subject,
                               &setup->spec->resources, setup->options, &work, err);
 }
@@ -242,7 +253,10 @@ static enum nj_status check_same_job(struct nj_run_setup *setup,
 static enum nj_status examine(struct nj_run_setup *setup, struct nj_error *err)
 {
     struct nj_digest items_before;
-    enum nj_status status = survey(setup, &items_before, err);
+    enum nj_status status = begin_prefixes(setup, err);
+    if (status == NJ_OK) {
+        status = survey(setup, &items_before, err);
+    }
     if (status == NJ_OK) {
         status = check_seed(setup, err);
     }
@@ -314,6 +328,7 @@ void nj_run_setup_deinit(struct nj_run_setup *setup)
     nj_run_subject_close(&setup->subject);
     nj_run_logs_close(&setup->logs);
     nj_ledger_deinit(&setup->ledger);
+    nj_prefix_tree_destroy(setup->prefixes);
     nj_history_deinit(&setup->history);
     nj_run_folder_close(&setup->folder);
 }

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "generate/prefix_tree.h"
 #include "job/spec.h"
 #include "nightjar/run.h"
 #include "runner/engine.h"
@@ -42,8 +43,9 @@ struct nj_run_setup {
     struct nj_run_logs logs;
     struct nj_run_limits limits;
     struct nj_item_source source;
-    uint32_t most_positions;     /* of the longest item */
-    struct nj_run_engine engine; /* closed when nothing is left to compute */
+    uint32_t most_positions;         /* of the longest item */
+    struct nj_prefix_tree *prefixes; /* which items begin alike */
+    struct nj_run_engine engine;     /* closed when nothing is left to compute */
 };
 
 /* Statuses as nj_run_file. Deinit it also after a failure. */

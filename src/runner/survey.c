@@ -63,12 +63,24 @@ static bool has_room(struct pass *pass, const struct nj_item *item)
     return !pass->is_full;
 }
 
+/* All but the last id: who begins with them may have them read by another. */
+static enum nj_status announce(const struct pass *pass, struct nj_error *err)
+{
+    struct nj_prefix_tree *prefixes = pass->options->prefixes;
+    return prefixes != NULL && pass->ids.n_ids > 1
+               ? nj_prefix_tree_announce(prefixes, pass->ids.ids, pass->ids.n_ids - 1, err)
+               : NJ_OK;
+}
+
 /* What an item that is part of the run adds. */
 static enum nj_status enter_item(struct pass *pass, const struct nj_item *item,
                                  struct nj_error *err)
 {
     struct nj_survey *survey = pass->survey;
     enum nj_status status = pass->n_complaints == 0 ? add_item(pass, item, err) : NJ_OK;
+    if (status == NJ_OK) {
+        status = announce(pass, err);
+    }
     survey->n_items++;
     survey->uses_job_seed = survey->uses_job_seed ||
                             (item->sampling->temperature > 0.0 && !item->sampling->has_seed);

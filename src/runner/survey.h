@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "generate/prefix_tree.h"
 #include "job/diagnostics.h"
 #include "runner/ledger.h"
 #include "runner/prompt.h"
@@ -36,6 +37,7 @@ struct nj_survey_options {
     uint64_t job_seed;
     uint64_t n_before;
     struct nj_diagnostics *complaints; /* NULL: only the first is told, in the error */
+    struct nj_prefix_tree *prefixes;   /* hears of every prompt; NULL: nobody wants to know */
 };
 
 /* Under `budget.max_output_tokens` the job has as many of its items, from the first, as may
