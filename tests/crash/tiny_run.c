@@ -115,6 +115,7 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
                                      .n_threads = run->n_threads != 0 ? run->n_threads : 1,
                                      .batch = run->batch,
                                      .prefill_chunk = run->prefill_chunk,
+                                     .share_prefixes = run->share_prefixes,
                                      .latent_norm_eps = run->latent_norm_eps};
     const char *job = run->job != NULL ? run->job : tiny_run_job;
     struct nj_bytes content = {.data = (const uint8_t *)job, .length_bytes = strlen(job)};

@@ -24,6 +24,7 @@ struct tiny_run {
     uint32_t n_threads;              /* 0: 1 */
     uint32_t batch;
     uint32_t prefill_chunk;
+    uint32_t share_prefixes; /* as in nj_run_options */
     const char *cpu_level;
     double latent_norm_eps;
     enum nj_run_mode mode;
