@@ -13,7 +13,7 @@ static size_t n_left_out(const struct nj_diagnostics *diagnostics)
     for (size_t i = 0; i < diagnostics->n_items; i++) {
         n_kept += diagnostics->items[i].severity == NJ_SEVERITY_ERROR ? 1 : 0;
     }
-    return diagnostics->n_errors - n_kept;
+    return diagnostics->n_errors - diagnostics->n_repeated - n_kept;
 }
 
 int nj_json_print(struct nj_json_writer *writer, FILE *file)

@@ -52,6 +52,9 @@ static enum nj_status set_count(const struct nj_flag *flag, const char *text,
                                 struct nj_error *err)
 {
     char *end = NULL;
+    if (text[0] == '\0') {
+        return nj_fail(err, NJ_E_USAGE, "%s: an empty value", flag->name);
+    }
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 ||

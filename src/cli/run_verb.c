@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "cli/job_flags.h"
 #include "cli/run_jobs.h"
+#include "job/spec.h"
 #include "tools/cpu_level.h"
 
 static const char usage[] =
@@ -97,8 +98,8 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
         {"--json", &arguments->as_json, NJ_FLAG_SWITCH, 0},
         {"--restart", &arguments->restart, NJ_FLAG_SWITCH, 0},
         {"--fresh", &arguments->fresh, NJ_FLAG_SWITCH, 0},
-        {"--threads", &options->n_threads, NJ_FLAG_COUNT, 1024},
-        {"--batch", &options->batch, NJ_FLAG_COUNT, 0},
+        {"--threads", &options->n_threads, NJ_FLAG_COUNT, NJ_THREADS_LIMIT},
+        {"--batch", &options->batch, NJ_FLAG_COUNT, NJ_BATCH_LIMIT},
         {"--prefill-chunk", &options->prefill_chunk, NJ_FLAG_COUNT, 0},
         {"--share-prefixes", &arguments->share_prefixes, NJ_FLAG_TEXT, 0},
         {"--memory", &options->memory_bytes, NJ_FLAG_SIZE, 0},

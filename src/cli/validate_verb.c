@@ -155,14 +155,19 @@ static void write_count(struct nj_json_writer *writer, const char *key, bool is_
     }
 }
 
-static void write_model(struct nj_json_writer *writer, const char *path)
+static void write_text(struct nj_json_writer *writer, const char *key, const char *text)
 {
-    nj_json_key(writer, "model");
-    if (path != NULL) {
-        nj_json_write_string(writer, path);
+    nj_json_key(writer, key);
+    if (text != NULL) {
+        nj_json_write_string(writer, text);
     } else {
         nj_json_write_null(writer);
     }
+}
+
+static void write_model(struct nj_json_writer *writer, const char *path)
+{
+    write_text(writer, "model", path);
 }
 
 /* Of all jobs together; the model when all were counted with the same. */
@@ -202,6 +207,8 @@ static void write_jobs(struct nj_json_writer *writer, const struct finding *find
         nj_json_write_unsigned(writer, finding->file.n_items[i]);
         write_model(writer, job->has_model ? job->check.model_path : NULL);
         write_count(writer, "prompt_tokens", job->has_model, job->check.n_prompt_tokens);
+        write_text(writer, "no_model",
+                   job->why_no_model.text[0] != '\0' ? job->why_no_model.text : NULL);
         nj_json_end_object(writer);
     }
     nj_json_end_array(writer);

@@ -262,12 +262,21 @@ static void check_name(struct nj_csv *csv, struct nj_text name, size_t position,
                        struct nj_diagnostics *diagnostics)
 {
     if (name.length_bytes == 0) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, column_place(csv), NULL,
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, column_place(csv),
+                    "name it, or remove what parts it from the others",
                     "column %zu of the header has no name", position + 1);
     } else if (nj_variable_is_built_in(name)) {
         nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, column_place(csv), "rename the column",
                     "column '%.*s' has the name of a built-in variable", (int)name.length_bytes,
                     name.data);
+    }
+    bool is_padded = name.length_bytes > 0 &&
+                     (name.data[0] == ' ' || name.data[name.length_bytes - 1] == ' ');
+    if (is_padded) {
+        nj_diagnose(diagnostics, NJ_SEVERITY_WARNING, column_place(csv),
+                    "remove it: columns are not trimmed",
+                    "the name of column '%.*s' begins or ends with a space",
+                    (int)(name.length_bytes < 64 ? name.length_bytes : 64), name.data);
     }
     struct nj_schema schema = {.arena = csv->arena, .diagnostics = diagnostics};
     nj_sampling_check_column(&schema, name, column_place(csv));

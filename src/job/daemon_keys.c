@@ -37,7 +37,7 @@ static void check_map(struct nj_schema *schema, const struct nj_node_pair *pair,
     const struct nj_key_table keys = {
         .within = pair->key->text.data, .rules = rules, .n_rules = n_rules};
     if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &keys, NULL);
+        nj_key_table_read(schema, pair->value, &keys, NULL);
     }
 }
 

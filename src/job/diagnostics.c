@@ -87,9 +87,26 @@ static void insert(struct nj_diagnostics *diagnostics, struct nj_diagnostic item
 
 static bool counts_only(struct nj_diagnostics *diagnostics, enum nj_severity severity)
 {
-    size_t *count =
-        severity == NJ_SEVERITY_ERROR ? &diagnostics->n_errors : &diagnostics->n_warnings;
-    return (*count)++ >= NJ_DIAGNOSTICS_LIMIT;
+    if (severity == NJ_SEVERITY_WARNING) {
+        return diagnostics->n_warnings++ >= NJ_DIAGNOSTICS_LIMIT;
+    }
+    return diagnostics->n_errors++ - diagnostics->n_repeated >= NJ_DIAGNOSTICS_LIMIT;
+}
+
+/* An alias, a file that several jobs name and a flag are looked at more than once. */
+static bool is_repeated(const struct nj_diagnostics *diagnostics,
+                        const struct nj_diagnostic *item)
+{
+    for (size_t i = 0; i < diagnostics->n_items; i++) {
+        const struct nj_diagnostic *other = &diagnostics->items[i];
+        if (other->place.line == item->place.line &&
+            other->place.column == item->place.column && other->severity == item->severity &&
+            same_file(other->place.file, item->place.file) &&
+            strcmp(other->message, item->message) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void nj_diagnose(struct nj_diagnostics *diagnostics, enum nj_severity severity,
@@ -107,6 +124,11 @@ void nj_diagnose(struct nj_diagnostics *diagnostics, enum nj_severity severity,
     struct nj_diagnostic item = {.place = place, .severity = severity};
     item.message = copy_printable(diagnostics->arena, message);
     item.hint = hint == NULL ? NULL : copy_printable(diagnostics->arena, hint);
+    if (item.message != NULL && is_repeated(diagnostics, &item)) {
+        diagnostics->n_repeated += severity == NJ_SEVERITY_ERROR ? 1 : 0;
+        diagnostics->n_warnings -= severity == NJ_SEVERITY_WARNING ? 1 : 0;
+        return;
+    }
     if (item.message == NULL || (hint != NULL && item.hint == NULL) ||
         nj_vector_reserve(&diagnostics->items, &diagnostics->capacity, sizeof item,
                           diagnostics->n_items + 1, NULL) != NJ_OK) {
@@ -114,39 +136,6 @@ void nj_diagnose(struct nj_diagnostics *diagnostics, enum nj_severity severity,
         return;
     }
     insert(diagnostics, item);
-}
-
-static bool say_the_same(const struct nj_diagnostic *a, const struct nj_diagnostic *b)
-{
-    return a->place.line == 0 && b->place.line == 0 && a->severity == b->severity &&
-           same_file(a->place.file, b->place.file) && strcmp(a->message, b->message) == 0;
-}
-
-static bool is_repeated(const struct nj_diagnostics *diagnostics, size_t n_before,
-                        const struct nj_diagnostic *item)
-{
-    for (size_t i = 0; i < n_before; i++) {
-        if (say_the_same(&diagnostics->items[i], item)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void nj_diagnostics_drop_repeated(struct nj_diagnostics *diagnostics)
-{
-    size_t n_kept = 0;
-    for (size_t i = 0; i < diagnostics->n_items; i++) {
-        struct nj_diagnostic item = diagnostics->items[i];
-        if (!is_repeated(diagnostics, n_kept, &item)) {
-            diagnostics->items[n_kept++] = item;
-        } else if (item.severity == NJ_SEVERITY_ERROR) {
-            diagnostics->n_errors--;
-        } else {
-            diagnostics->n_warnings--;
-        }
-    }
-    diagnostics->n_items = n_kept;
 }
 
 static int format_place(struct nj_place place, char *text, size_t text_bytes)
@@ -196,10 +185,10 @@ enum nj_status nj_diagnostics_status(const struct nj_diagnostics *diagnostics,
     }
     char text[NJ_ERROR_TEXT_BYTES];
     (void)nj_diagnostic_format(first_error(diagnostics), text, sizeof text);
-    if (diagnostics->n_errors == 1) {
+    size_t n_more = diagnostics->n_errors - diagnostics->n_repeated - 1;
+    if (n_more == 0) {
         return nj_fail(err, NJ_E_INPUT, "%s", text);
     }
-    size_t n_more = diagnostics->n_errors - 1;
     return nj_fail(err, NJ_E_INPUT, "%s (and %zu more error%s)", text, n_more,
                    n_more == 1 ? "" : "s");
 }

@@ -29,13 +29,15 @@ struct nj_diagnostic {
 
 /* `items` is in the order of places: files in the order of their first complaint, then lines
  * and columns. Texts live in the arena it was given. After NJ_DIAGNOSTICS_LIMIT errors more are
- * only counted. */
+ * only counted. What is said of the same place a second time is kept once, yet `n_errors`
+ * grows, so that whoever compares it sees that something was wrong. */
 struct nj_diagnostics {
     struct nj_arena *arena;
     struct nj_diagnostic *items;
     size_t n_items;
     size_t capacity;
     size_t n_errors;
+    size_t n_repeated; /* of n_errors, those that were told already */
     size_t n_warnings;
     bool out_of_memory;
 };
@@ -48,10 +50,6 @@ void nj_diagnostics_deinit(struct nj_diagnostics *diagnostics);
 void nj_diagnose(struct nj_diagnostics *diagnostics, enum nj_severity severity,
                  struct nj_place place, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-
-/* Of complaints that have no line and say the same, the first stays: a mistake in a flag is
- * found in every document that it changes. */
-void nj_diagnostics_drop_repeated(struct nj_diagnostics *diagnostics);
 
 /* "file:line:column: what, hint"; a warning reads "file:line:column: warning: what, hint".
  * Returns the length that snprintf would. */

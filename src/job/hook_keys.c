@@ -71,7 +71,7 @@ static void read_map(struct nj_schema *schema, const struct nj_node_pair *pair,
     const struct nj_key_table keys = {.within = pair->key->text.data,
                                       .rules = rules,
                                       .n_rules = sizeof rules / sizeof rules[0]};
-    nj_schema_read_map(schema, pair->value, &keys, &draft);
+    nj_key_table_read(schema, pair->value, &keys, &draft);
     if ((draft.run == NULL) == (draft.notify == NULL)) {
         nj_schema_error(schema, pair->value->place, "write either 'run' or 'notify: desktop'",
                         "'%s' does not say what to do", pair->key->text.data);

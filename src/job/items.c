@@ -16,6 +16,12 @@
 #include "job/unknown_names.h"
 #include "job/variables.h"
 
+/* A prompt of which some rows leave nothing. */
+struct empty_prompt {
+    struct nj_place first_row;
+    uint64_t n_rows;
+};
+
 struct nj_item_iterator {
     const struct nj_job_spec *spec;
     uint64_t job_seed;
@@ -33,6 +39,7 @@ struct nj_item_iterator {
     uint64_t next_index;
     uint64_t n_rows;                  /* taken so far */
     struct nj_unknown_names *unknown; /* gathers them; NULL: they are told at once */
+    struct empty_prompt *empty;       /* of each prompt, likewise */
 };
 
 /* --- opening --- */
@@ -236,6 +243,24 @@ static void render_messages(struct rendering *rendering, struct nj_item *item)
     }
 }
 
+static void tell_empty_prompt(const struct nj_prompt_template *prompt,
+                              const struct empty_prompt *empty,
+                              struct nj_diagnostics *diagnostics)
+{
+    static const char hint[] = "without a chat frame the model needs some text";
+    if (empty->n_rows == 0) {
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->place, hint, "the prompt is empty");
+    } else if (empty->n_rows == 1) {
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->place, hint,
+                    "the prompt is empty for the row at %s:%u", empty->first_row.file,
+                    empty->first_row.line);
+    } else {
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->place, hint,
+                    "the prompt is empty for %" PRIu64 " rows, the first at %s:%u",
+                    empty->n_rows, empty->first_row.file, empty->first_row.line);
+    }
+}
+
 /* Without a frame an empty prompt has no tokens, and nothing can follow nothing. */
 static void render_bare_prompt(struct rendering *rendering, struct nj_item *item)
 {
@@ -243,11 +268,16 @@ static void render_bare_prompt(struct rendering *rendering, struct nj_item *item
     if (item->prompt.length_bytes > 0 || rendering->has_unknown) {
         return;
     }
-    const struct nj_place *row = rendering->scope.row_place;
-    nj_diagnose(rendering->diagnostics, NJ_SEVERITY_ERROR, rendering->prompt->place, NULL,
-                row == NULL ? "the prompt is empty"
-                            : "the prompt is empty for the row at %s:%u",
-                row == NULL ? "" : row->file, row == NULL ? 0 : row->line);
+    struct nj_item_iterator *iterator = rendering->iterator;
+    struct empty_prompt one = {.n_rows = 0};
+    struct empty_prompt *empty =
+        iterator->empty == NULL ? &one : &iterator->empty[iterator->next_prompt];
+    if (rendering->scope.row_place != NULL && empty->n_rows++ == 0) {
+        empty->first_row = *rendering->scope.row_place;
+    }
+    if (empty == &one || rendering->scope.row_place == NULL) {
+        tell_empty_prompt(rendering->prompt, empty, rendering->diagnostics);
+    }
 }
 
 /* A copy of the prompt's sampling that belongs to the item. */
@@ -490,9 +520,17 @@ static enum nj_status check_each(struct nj_item_iterator *iterator,
     bool has_item = true;
     enum nj_status status = NJ_OK;
     struct nj_unknown_names unknown = {.arena = &iterator->arena};
+    size_t n_prompts = iterator->spec->n_prompts;
+    struct empty_prompt *empty =
+        nj_arena_take_array(&iterator->arena, n_prompts, sizeof empty[0]);
+    if (empty == NULL) {
+        return nj_arena_fail(&iterator->arena, "check the items", err);
+    }
+    memset(empty, 0, n_prompts * sizeof empty[0]);
     iterator->n_repeats = 1;
     iterator->ignores_samples = true;
     iterator->unknown = &unknown;
+    iterator->empty = empty;
     while (status == NJ_OK && has_item) {
         struct nj_arena arena = {0};
         struct nj_item item;
@@ -500,7 +538,13 @@ static enum nj_status check_each(struct nj_item_iterator *iterator,
         nj_arena_deinit(&arena);
     }
     iterator->unknown = NULL;
+    iterator->empty = NULL;
     nj_unknown_names_tell(&unknown, iterator->n_rows, diagnostics);
+    for (size_t i = 0; i < n_prompts; i++) {
+        if (empty[i].n_rows > 0) {
+            tell_empty_prompt(&iterator->prompts[i], &empty[i], diagnostics);
+        }
+    }
     return status;
 }
 
@@ -541,7 +585,8 @@ enum nj_status nj_items_check(const struct nj_job_spec *spec, const struct nj_fi
                        spec->source_path);
     }
     if (n_found == 0 && diagnostics->n_errors == 0) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, spec->rows.place, NULL,
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, spec->rows.place,
+                    spec->rows.offset > 0 ? "'offset' may pass over all there are" : NULL,
                     "there are no rows, so the job has nothing to do");
     }
     status = nj_diagnostics_status(diagnostics, err);

@@ -11,6 +11,7 @@
 #include "job/rows_keys.h"
 #include "job/running_keys.h"
 #include "job/sampling_keys.h"
+#include "job/schedule_keys.h"
 #include "job/schema.h"
 #include "job/unknown_names.h"
 #include "job/variables.h"
@@ -142,7 +143,9 @@ static void read_model(struct nj_schema *schema, const struct nj_node_pair *pair
 {
     struct job_draft *draft = target;
     draft->model = pair;
-    (void)nj_expect_filled_text(schema, pair, &draft->spec->model);
+    if (nj_expect_filled_text(schema, pair, &draft->spec->model)) {
+        nj_refuse_shell_path(schema, pair);
+    }
 }
 
 static void read_system(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
@@ -269,6 +272,7 @@ static const struct nj_key_rule job_rules[] = {
     {"model", read_model},
     {"system", read_system},
     {"sampling", read_sampling},
+    {"response_format", nj_response_format_refuse},
     {"vars", read_vars},
     {"prompts", read_prompts},
     {"prompt", read_prompt},
@@ -305,9 +309,16 @@ static const struct nj_key_rule job_rules[] = {
     {"on_paused", read_daemon_key},
 };
 
+static const struct nj_key_table *const inner_keys[] = {
+    &nj_sampling_keys, &nj_rows_keys,     &nj_budget_keys,
+    &nj_output_keys,   &nj_schedule_keys, &nj_snapshot_keys,
+};
+
 static const struct nj_key_table job_keys = {.rules = job_rules,
                                              .n_rules = sizeof job_rules / sizeof job_rules[0],
-                                             .inner = &nj_sampling_keys};
+                                             .inner = inner_keys,
+                                             .n_inner =
+                                                 sizeof inner_keys / sizeof inner_keys[0]};
 
 /* --- what no single key can tell --- */
 
@@ -383,12 +394,32 @@ static bool has_single(const struct job_draft *draft)
            draft->single.ids != NULL;
 }
 
+/* `promt` has been told as an unknown key already. */
+static bool has_misspelt_prompt(const struct nj_node *root)
+{
+    static const char *const forms[] = {"prompt", "prompts", "messages", "ids"};
+    for (size_t i = 0; i < root->n_pairs; i++) {
+        struct nj_text key = root->pairs[i].key->text;
+        const char *nearest = nj_key_table_find(&job_keys, key) != NULL
+                                  ? NULL
+                                  : nj_key_table_nearest(&job_keys, key);
+        for (size_t k = 0; nearest != NULL && k < sizeof forms / sizeof forms[0]; k++) {
+            if (strcmp(nearest, forms[k]) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void read_all_prompts(struct nj_schema *schema, struct job_draft *draft,
                              const struct nj_node *root)
 {
     if (draft->prompts == NULL && !has_single(draft)) {
-        nj_schema_error(schema, root->place, "add prompt, messages, ids or prompts",
-                        "the job has no prompt");
+        if (!has_misspelt_prompt(root)) {
+            nj_schema_error(schema, root->place, "add prompt, messages, ids or prompts",
+                            "the job has no prompt");
+        }
         return;
     }
     if (draft->prompts != NULL && has_single(draft)) {
@@ -527,7 +558,8 @@ void nj_job_read(struct nj_schema *schema, const struct nj_node *root,
     spec->output_formats = NJ_OUTPUT_JSONL;
     spec->repeat = 1;
     spec->orders = nj_job_orders_default();
-    nj_schema_read_map(schema, root, &job_keys, &draft);
+    schema->job_keys = &job_keys;
+    nj_key_table_read(schema, root, &job_keys, &draft);
     check_version(schema, &draft, root);
     choose_name(schema, spec, draft.has_name);
     if (prompts != NULL) {

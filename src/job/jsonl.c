@@ -135,10 +135,33 @@ static bool keep_member(struct members *members, struct nj_text raw_name,
     return check_name(members, column->name, raw_name);
 }
 
+/* What people write who think of other notations. */
+static const char *scan_hint(const struct nj_json_walk *scan)
+{
+    char at = scan->offset < scan->text.length_bytes ? scan->text.data[scan->offset] : '\0';
+    bool is_value = strcmp(scan->problem, "value expected") == 0;
+    if (at == '\'') {
+        return "JSON has double quotes only";
+    }
+    if (is_value && at != '\0' && strchr("NTFI", at) != NULL) {
+        return "JSON has true, false, null and numbers, and no NaN";
+    }
+    if (strcmp(scan->problem, "name in double quotes expected") == 0) {
+        return at == '}'    ? "remove the comma before it"
+               : at == '\0' ? "write the whole object on one line"
+                            : NULL;
+    }
+    if (strcmp(scan->problem, "text behind the object") == 0) {
+        return at == ',' ? "lines are not parted by commas" : "write one object on each line";
+    }
+    return scan->offset == 0 && at == '[' ? "write one object on each line, without a list"
+                                          : NULL;
+}
+
 static bool complain_about_scan(struct members *members)
 {
     complain(members->jsonl, members->diagnostics, members->scan.offset, members->scan.problem,
-             NULL);
+             scan_hint(&members->scan));
     return false;
 }
 

@@ -139,8 +139,10 @@ static bool begin_axis(struct draft *draft, const struct nj_node *key,
     }
     if (is_setting &&
         nj_key_table_find(&nj_sampling_keys, nj_sampling_column_key(key->text)) == NULL) {
-        nj_schema_error(schema, key->place, NULL, "'%s' names no sampling setting",
-                        key->text.data);
+        char hint[NJ_SETTING_HINT_BYTES];
+        nj_schema_error(schema, key->place,
+                        nj_sampling_setting_hint(nj_sampling_column_key(key->text), hint),
+                        "'%s' names no sampling setting", key->text.data);
         return false;
     }
     if (draft->n_axes == AXES_LIMIT) {
@@ -207,18 +209,18 @@ static bool expect_entries(struct draft *draft, const struct nj_node_pair *pair)
                         ENTRIES_LIMIT, pair->key->text.data);
         return false;
     }
+    bool are_maps = true;
     for (size_t i = 0; i < pair->value->n_items; i++) {
         struct nj_node_pair entry = {pair->key, pair->value->items[i]};
         if (!nj_expect_map(draft->schema, &entry)) {
-            return false;
-        }
-        if (entry.value->n_pairs == 0) {
+            are_maps = false;
+        } else if (entry.value->n_pairs == 0) {
             nj_schema_error(draft->schema, entry.value->place, NULL,
                             "an entry of '%s' names nothing", pair->key->text.data);
-            return false;
+            are_maps = false;
         }
     }
-    return true;
+    return are_maps;
 }
 
 /* Without lists the first entry of `include` says which names there are. */
@@ -295,12 +297,17 @@ static size_t find_axis(const struct draft *draft, struct nj_text name)
     return axis;
 }
 
+static void refuse_name(struct draft *draft, const struct nj_node *key)
+{
+    nj_schema_error(draft->schema, key->place, "write a list for it above, or remove it",
+                    "'%s' is no name of the matrix", key->text.data);
+}
+
 static bool find_axis_or_complain(struct draft *draft, const struct nj_node *key, size_t *axis)
 {
     *axis = find_axis(draft, key->text);
     if (*axis == draft->n_axes) {
-        nj_schema_error(draft->schema, key->place, NULL, "'%s' is no name of the matrix",
-                        key->text.data);
+        refuse_name(draft, key);
         return false;
     }
     return true;
@@ -425,6 +432,21 @@ static void read_cells(struct draft *draft)
     }
 }
 
+/* Without all lists no cells can be chosen, but wrong names can be told; those of broken lists
+ * are none. */
+static void check_names_of(struct draft *draft, const struct nj_node_pair *entries)
+{
+    for (size_t i = 0; i < n_entries(entries); i++) {
+        const struct nj_node *entry = entries->value->items[i];
+        for (size_t k = 0; k < entry->n_pairs; k++) {
+            const struct nj_node *key = entry->pairs[k].key;
+            if (nj_node_get(draft->place, key->text.data) == NULL) {
+                refuse_name(draft, key);
+            }
+        }
+    }
+}
+
 static void find_entries(struct draft *draft, const struct nj_node *map)
 {
     for (size_t i = 0; i < map->n_pairs; i++) {
@@ -446,13 +468,15 @@ void nj_matrix_read(struct nj_schema *schema, const struct nj_node_pair *pair, v
         return;
     }
     find_entries(&draft, pair->value);
-    if ((draft.include != NULL && !expect_entries(&draft, draft.include)) ||
-        (draft.exclude != NULL && !expect_entries(&draft, draft.exclude))) {
-        return;
-    }
+    bool are_entries = draft.include == NULL || expect_entries(&draft, draft.include);
+    are_entries =
+        (draft.exclude == NULL || expect_entries(&draft, draft.exclude)) && are_entries;
     read_axes(&draft, pair->value);
-    if (draft.axes != NULL && schema->diagnostics->n_errors == n_errors) {
+    if (draft.axes != NULL && schema->diagnostics->n_errors == n_errors && are_entries) {
         read_cells(&draft);
+    } else if (are_entries) {
+        check_names_of(&draft, draft.exclude);
+        check_names_of(&draft, draft.include);
     }
     *matrix = (struct nj_matrix){.axes = draft.axes,
                                  .n_axes = draft.n_axes,

@@ -42,8 +42,8 @@ static const struct nj_key_table retry_keys = {.within = "retry",
 void nj_retry_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &retry_keys,
-                           &((struct nj_job_orders *)target)->retry);
+        nj_key_table_read(schema, pair->value, &retry_keys,
+                          &((struct nj_job_orders *)target)->retry);
     }
 }
 
@@ -112,7 +112,7 @@ static void read_one_after(struct nj_schema *schema, const struct nj_node_pair *
         read_job(schema, pair, after);
         return;
     }
-    nj_schema_read_map(schema, pair->value, &after_keys, after);
+    nj_key_table_read(schema, pair->value, &after_keys, after);
     if (nj_node_get(pair->value, "job") == NULL) {
         nj_schema_error(schema, pair->value->place, NULL, "'after' names no 'job'");
     }

@@ -40,12 +40,12 @@ static const struct nj_key_rule rules[] = {
     {"filename", read_filename},
 };
 
-static const struct nj_key_table keys = {
+const struct nj_key_table nj_output_keys = {
     .within = "output", .rules = rules, .n_rules = sizeof rules / sizeof rules[0]};
 
 void nj_output_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &keys, target);
+        nj_key_table_read(schema, pair->value, &nj_output_keys, target);
     }
 }

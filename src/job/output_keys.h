@@ -5,6 +5,9 @@
 #include "job/schema.h"
 #include "job/spec.h"
 
+/* Of the map. */
+extern const struct nj_key_table nj_output_keys;
+
 /* A key reader; the target is the `struct nj_job_spec`. */
 void nj_output_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 

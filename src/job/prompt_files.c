@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "job/prompt_keys.h"
 #include "job/source_text.h"
 
 /* Bytes that no text may have. */
@@ -42,8 +43,8 @@ static enum nj_status load(struct nj_prompt_template *prompt, const struct nj_fi
         return nj_fail(err, status, "%s", why.text);
     }
     if (status != NJ_OK) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->prompt_path_place, NULL, "%s",
-                    why.text);
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, prompt->prompt_path_place,
+                    nj_path_hint(prompt->prompt_path), "%s", why.text);
         return NJ_OK;
     }
     struct nj_text text = {(const char *)content.data, content.length_bytes};

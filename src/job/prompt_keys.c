@@ -6,6 +6,23 @@
 #include "job/sampling_keys.h"
 #include "job/variables.h"
 
+const char *nj_path_hint(const char *path)
+{
+    return strpbrk(path, "*?") != NULL ? "patterns are not written out: name one file" : NULL;
+}
+
+void nj_refuse_shell_path(struct nj_schema *schema, const struct nj_node_pair *pair)
+{
+    static const char *const begins[] = {"~/", "$HOME/", "${HOME}/"};
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        if (strncmp(pair->value->text.data, begins[i], strlen(begins[i])) == 0) {
+            nj_schema_error(schema, pair->value->place, "write the whole path",
+                            "'%s' begins with %s, which only a shell knows",
+                            pair->key->text.data, begins[i]);
+        }
+    }
+}
+
 const char *nj_expect_path(struct nj_schema *schema, const struct nj_node_pair *pair)
 {
     struct nj_text text;
@@ -17,6 +34,7 @@ const char *nj_expect_path(struct nj_schema *schema, const struct nj_node_pair *
                         pair->key->text.data);
         return NULL;
     }
+    nj_refuse_shell_path(schema, pair);
     const char *slash = strrchr(schema->path, '/');
     size_t folder_length =
         slash == NULL || text.data[0] == '/' ? 0 : (size_t)(slash - schema->path) + 1;
@@ -110,7 +128,7 @@ static void read_message(struct nj_schema *schema, const struct nj_node_pair *it
         nj_schema_error(schema, item->value->place, hint, "'%s' is a role and no key", role);
         return;
     }
-    nj_schema_read_map(schema, item->value, &message_keys, message);
+    nj_key_table_read(schema, item->value, &message_keys, message);
     for (size_t i = 0; i < message_keys.n_rules; i++) {
         if (nj_node_get(item->value, message_rules[i].name) == NULL) {
             nj_schema_error(schema, item->value->place, NULL, "message without '%s'",
@@ -138,10 +156,15 @@ static void check_order(struct nj_schema *schema, const struct nj_message_templa
 static void read_messages(struct nj_schema *schema, const struct nj_node_pair *pair,
                           struct nj_prompt_template *prompt)
 {
+    const struct nj_node *list = pair->value;
+    if (list->kind != NJ_NODE_LIST && !list->is_reported) {
+        nj_schema_error(schema, list->place, "write [{role: user, content: ...}]",
+                        "'messages' must be a list, not %s", nj_node_kind_name(list));
+        return;
+    }
     if (!nj_expect_list(schema, pair)) {
         return;
     }
-    const struct nj_node *list = pair->value;
     if (list->n_items == 0) {
         nj_schema_error(schema, list->place, NULL, "'messages' is empty");
         return;
@@ -319,7 +342,9 @@ static void read_draft(struct nj_schema *schema, const struct nj_prompt_defaults
     }
     if (draft->model != NULL) {
         prompt->model_place = draft->model->value->place;
-        (void)nj_expect_filled_text(schema, draft->model, &prompt->model);
+        if (nj_expect_filled_text(schema, draft->model, &prompt->model)) {
+            nj_refuse_shell_path(schema, draft->model);
+        }
     }
     read_forms(schema, draft, prompt);
     check_one_form(schema, draft, prompt->place);
@@ -367,11 +392,14 @@ static const struct nj_key_rule entry_rules[] = {
     {"model", keep_model},
 };
 
+static const struct nj_key_table *const entry_inner_keys[] = {&nj_sampling_keys};
+
 static const struct nj_key_table entry_keys = {.within = "prompts",
                                                .rules = entry_rules,
                                                .n_rules =
                                                    sizeof entry_rules / sizeof entry_rules[0],
-                                               .inner = &nj_sampling_keys};
+                                               .inner = entry_inner_keys,
+                                               .n_inner = 1};
 
 /* An entry is a text, or a map that begins with one of several forms. */
 void nj_prompt_read_entry(struct nj_schema *schema, const struct nj_prompt_defaults *defaults,
@@ -382,7 +410,7 @@ void nj_prompt_read_entry(struct nj_schema *schema, const struct nj_prompt_defau
     if (item->value->kind == NJ_NODE_SCALAR) {
         draft.prompt = item;
     } else if (nj_expect_map(schema, item)) {
-        nj_schema_read_map(schema, item->value, &entry_keys, &draft);
+        nj_key_table_read(schema, item->value, &entry_keys, &draft);
     } else {
         return;
     }
@@ -392,6 +420,11 @@ void nj_prompt_read_entry(struct nj_schema *schema, const struct nj_prompt_defau
 void nj_prompts_read(struct nj_schema *schema, const struct nj_prompt_defaults *defaults,
                      const struct nj_node_pair *pair, struct nj_job_spec *spec)
 {
+    if (pair->value->kind == NJ_NODE_SCALAR && pair->value->text.length_bytes > 0) {
+        nj_schema_error(schema, pair->value->place, "a single one stands under 'prompt'",
+                        "'prompts' must be a list, not text");
+        return;
+    }
     if (!nj_expect_list(schema, pair)) {
         return;
     }

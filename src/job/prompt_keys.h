@@ -42,4 +42,10 @@ void nj_prompts_read(struct nj_schema *schema, const struct nj_prompt_defaults *
  * or without memory. */
 const char *nj_expect_path(struct nj_schema *schema, const struct nj_node_pair *pair);
 
+/* What may be wrong with a path that is not there; NULL: nothing to see. */
+const char *nj_path_hint(const char *path);
+
+/* Complains of a path that begins with `~` or `$HOME`: shells write those out, nothing else. */
+void nj_refuse_shell_path(struct nj_schema *schema, const struct nj_node_pair *pair);
+
 #endif

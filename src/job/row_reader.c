@@ -6,6 +6,7 @@
 #include "base/vector.h"
 #include "job/csv.h"
 #include "job/jsonl.h"
+#include "job/prompt_keys.h"
 #include "job/row_input.h"
 #include "job/source_text.h"
 
@@ -47,8 +48,8 @@ static enum nj_status open_input(struct nj_row_reader *reader, const struct nj_f
         return nj_fail(err, status, "%s", why.text);
     }
     if (status != NJ_OK) {
-        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, reader->source->place, NULL, "%s",
-                    why.text);
+        nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, reader->source->place,
+                    nj_path_hint(reader->source->path), "%s", why.text);
         reader->is_at_end = true;
     } else {
         /* Behind a mark of UTF-8 there is no mark of UTF-16, whatever the bytes are. */

@@ -125,8 +125,15 @@ static const struct nj_key_rule rules[] = {
     {"limit", read_limit}, {"offset", read_offset}, {"shuffle_seed", read_shuffle_seed},
 };
 
-static const struct nj_key_table keys = {
+const struct nj_key_table nj_rows_keys = {
     .within = "rows", .rules = rules, .n_rules = sizeof rules / sizeof rules[0]};
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t length = strlen(path);
+    size_t ending_length = strlen(ending);
+    return length > ending_length && strcmp(path + length - ending_length, ending) == 0;
+}
 
 static enum nj_row_format format_from_name(const char *path)
 {
@@ -137,15 +144,23 @@ static enum nj_row_format format_from_name(const char *path)
                    {".tsv", NJ_ROWS_TSV},
                    {".jsonl", NJ_ROWS_JSONL},
                    {".ndjson", NJ_ROWS_JSONL}};
-    size_t length = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t ending_length = strlen(endings[i].ending);
-        if (length > ending_length &&
-            strcmp(path + length - ending_length, endings[i].ending) == 0) {
+        if (ends_in(path, endings[i].ending)) {
             return endings[i].format;
         }
     }
     return NJ_ROWS_NONE;
+}
+
+static const char *format_hint(const char *path)
+{
+    if (ends_in(path, ".xlsx") || ends_in(path, ".xls") || ends_in(path, ".ods")) {
+        return "save the table as CSV in UTF-8";
+    }
+    if (ends_in(path, ".json")) {
+        return "write each row as an object on a line of its own, into a .jsonl file";
+    }
+    return "end its name in .csv, .tsv or .jsonl, or add 'format'";
 }
 
 static void finish_file(struct nj_schema *schema, struct file_draft *draft)
@@ -158,8 +173,7 @@ static void finish_file(struct nj_schema *schema, struct file_draft *draft)
         source->format = format_from_name(source->path);
     }
     if (source->format == NJ_ROWS_NONE) {
-        nj_schema_error(schema, source->place,
-                        "end its name in .csv, .tsv or .jsonl, or add 'format'",
+        nj_schema_error(schema, source->place, format_hint(source->path),
                         "the format of the row file '%s' is not known", source->path);
     }
     if (draft->delimiter != NULL && source->format != NJ_ROWS_CSV) {
@@ -182,7 +196,7 @@ void nj_rows_read(struct nj_schema *schema, const struct nj_node_pair *pair, voi
     if (pair->value->kind == NJ_NODE_SCALAR) {
         read_file(schema, pair, &draft);
     } else if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &keys, &draft);
+        nj_key_table_read(schema, pair->value, &nj_rows_keys, &draft);
         if (nj_node_get(pair->value, "file") == NULL) {
             nj_schema_error(schema, pair->value->place, NULL, "'rows' names no 'file'");
         }

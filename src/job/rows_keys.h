@@ -5,6 +5,9 @@
 #include "job/schema.h"
 #include "job/spec.h"
 
+/* Of the map. */
+extern const struct nj_key_table nj_rows_keys;
+
 /* A key reader; the target is a `struct nj_row_source`. */
 void nj_rows_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 

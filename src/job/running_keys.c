@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-enum { BATCH_LIMIT = 65536, THREADS_LIMIT = 1024, NICE_LIMIT = 19, SWEEPS_LIMIT = 1000000 };
+#include "job/quantity.h"
+
+enum { NICE_LIMIT = 19, SWEEPS_LIMIT = 1000000 };
 
 void nj_context_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
@@ -23,6 +25,7 @@ static void read_max_output_tokens(struct nj_schema *schema, const struct nj_nod
                                    void *target)
 {
     struct nj_job_budget *budget = target;
+    budget->max_output_tokens_place = pair->value->place;
     (void)nj_expect_unsigned(schema, pair, 1, INT64_MAX, &budget->max_output_tokens);
 }
 
@@ -47,17 +50,17 @@ static const struct nj_key_rule budget_rules[] = {
     {"item_timeout", read_item_timeout},
 };
 
-static const struct nj_key_table budget_keys = {.within = "budget",
-                                                .rules = budget_rules,
-                                                .n_rules = sizeof budget_rules /
-                                                           sizeof budget_rules[0]};
+const struct nj_key_table nj_budget_keys = {.within = "budget",
+                                            .rules = budget_rules,
+                                            .n_rules =
+                                                sizeof budget_rules / sizeof budget_rules[0]};
 
 void nj_budget_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;
     spec->budget.place = pair->key->place;
     if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &budget_keys, &spec->budget);
+        nj_key_table_read(schema, pair->value, &nj_budget_keys, &spec->budget);
     }
 }
 
@@ -111,13 +114,13 @@ void nj_memory_read(struct nj_schema *schema, const struct nj_node_pair *pair, v
 void nj_batch_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;
-    (void)nj_expect_unsigned32(schema, pair, 1, BATCH_LIMIT, &spec->resources.batch);
+    (void)nj_expect_unsigned32(schema, pair, 1, NJ_BATCH_LIMIT, &spec->resources.batch);
 }
 
 void nj_threads_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;
-    (void)nj_expect_unsigned32(schema, pair, 1, THREADS_LIMIT, &spec->resources.threads);
+    (void)nj_expect_unsigned32(schema, pair, 1, NJ_THREADS_LIMIT, &spec->resources.threads);
 }
 
 void nj_nice_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
@@ -153,8 +156,13 @@ static void read_every(struct nj_schema *schema, const struct nj_node_pair *pair
         return;
     }
     snapshot->every_sweeps = sweeps_of(text);
-    if (snapshot->every_sweeps == 0 && !nj_text_equals(text, "auto")) {
-        (void)nj_expect_duration(schema, pair, &snapshot->every_ns);
+    if (snapshot->every_sweeps > 0 || nj_text_equals(text, "auto")) {
+        return;
+    }
+    if (!nj_duration_parse(text, &snapshot->every_ns) || snapshot->every_ns == 0) {
+        nj_schema_error(schema, pair->value->place, "such as 10m or 500 sweeps",
+                        "'every' must be auto, a duration or a number of sweeps, not '%s'",
+                        text.data);
     }
 }
 
@@ -192,16 +200,16 @@ static const struct nj_key_rule snapshot_rules[] = {
     {"write_budget", read_write_budget},
 };
 
-static const struct nj_key_table snapshot_keys = {.within = "snapshot",
-                                                  .rules = snapshot_rules,
-                                                  .n_rules = sizeof snapshot_rules /
-                                                             sizeof snapshot_rules[0]};
+const struct nj_key_table nj_snapshot_keys = {.within = "snapshot",
+                                              .rules = snapshot_rules,
+                                              .n_rules = sizeof snapshot_rules /
+                                                         sizeof snapshot_rules[0]};
 
 void nj_snapshot_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;
     spec->snapshot.place = pair->key->place;
     if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &snapshot_keys, &spec->snapshot);
+        nj_key_table_read(schema, pair->value, &nj_snapshot_keys, &spec->snapshot);
     }
 }

@@ -6,6 +6,10 @@
 #include "job/schema.h"
 #include "job/spec.h"
 
+/* Of the maps. */
+extern const struct nj_key_table nj_budget_keys;
+extern const struct nj_key_table nj_snapshot_keys;
+
 /* Key readers; the target is the `struct nj_job_spec`. */
 void nj_context_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 void nj_budget_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);

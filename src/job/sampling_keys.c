@@ -2,6 +2,7 @@
 #include "job/item_seed.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +85,13 @@ static bool read_stop_text(struct nj_schema *schema, const struct nj_node_pair *
                            struct nj_text *text)
 {
     struct nj_text found;
-    if (!nj_expect_filled_text(schema, pair, &found)) {
+    if (!nj_expect_text(schema, pair, &found)) {
+        return false;
+    }
+    if (found.length_bytes == 0) {
+        nj_schema_error(schema, pair->value->place,
+                        "leave it out, or name a text that ends the answer", "'%s' is empty",
+                        pair->key->text.data);
         return false;
     }
     if (found.length_bytes > NJ_STOP_STRING_LIMIT_BYTES) {
@@ -194,6 +201,14 @@ static bool read_biased_token(struct nj_schema *schema, const struct nj_node_pai
     struct nj_node_pair pair = {outer->key, &number};
     uint32_t found = 0;
     number.is_plain = true;
+    if (key->text.length_bytes == 0 ||
+        strspn(key->text.data, "0123456789") != key->text.length_bytes) {
+        nj_schema_error(schema, key->place,
+                        "'nightjar describe MODEL' tells how many there are",
+                        "the keys of '%s' are token ids, '%s' is none", outer->key->text.data,
+                        key->text.data);
+        return false;
+    }
     if (!nj_expect_unsigned32(schema, &pair, 0, INT32_MAX, &found)) {
         return false;
     }
@@ -244,7 +259,7 @@ static void read_logprobs(struct nj_schema *schema, const struct nj_node_pair *p
     bool is_number = value->kind != NJ_NODE_SCALAR || value->text.length_bytes == 0 ||
                      strchr("+-.0123456789", value->text.data[0]) != NULL;
     if (!is_word && !is_number && value->is_plain) {
-        nj_schema_error(schema, value->place, NULL,
+        nj_schema_error(schema, value->place, "true records them, 5 also the 5 likeliest",
                         "'%s' must be true, false or a number, not '%s'", pair->key->text.data,
                         value->text.data);
     } else if (is_word) {
@@ -257,9 +272,8 @@ static void read_logprobs(struct nj_schema *schema, const struct nj_node_pair *p
     }
 }
 
-/* A run that cannot hold the model to a form must not look as if it did. */
-static void refuse_response_format(struct nj_schema *schema, const struct nj_node_pair *pair,
-                                   void *target)
+void nj_response_format_refuse(struct nj_schema *schema, const struct nj_node_pair *pair,
+                               void *target)
 {
     (void)target;
     nj_schema_error(schema, pair->key->place, "remove it, and ask for the form in the prompt",
@@ -281,7 +295,7 @@ static const struct nj_key_rule rules[] = {
     {"stop", read_stop},
     {"stop_token_ids", read_stop_tokens},
     {"logprobs", read_logprobs},
-    {"response_format", refuse_response_format},
+    {"response_format", nj_response_format_refuse},
 };
 
 const struct nj_key_table nj_sampling_keys = {
@@ -290,8 +304,18 @@ const struct nj_key_table nj_sampling_keys = {
 void nj_sampling_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &nj_sampling_keys, target);
+        nj_key_table_read(schema, pair->value, &nj_sampling_keys, target);
     }
+}
+
+const char *nj_sampling_setting_hint(struct nj_text key, char hint[NJ_SETTING_HINT_BYTES])
+{
+    const char *nearest = nj_key_table_nearest(&nj_sampling_keys, key);
+    if (nearest == NULL) {
+        return "such as sampling.temperature or sampling.max_tokens";
+    }
+    (void)snprintf(hint, NJ_SETTING_HINT_BYTES, "did you mean 'sampling.%s'?", nearest);
+    return hint;
 }
 
 struct nj_text nj_sampling_column_key(struct nj_text column)
@@ -315,7 +339,7 @@ void nj_sampling_set(struct nj_schema *schema, const struct nj_node_pair *pair,
 /* A cell is one text, so what needs a map has no place in it. */
 static bool fits_a_column(const struct nj_key_rule *rule)
 {
-    return rule->read != read_logit_bias && rule->read != refuse_response_format;
+    return rule->read != read_logit_bias && rule->read != nj_response_format_refuse;
 }
 
 void nj_sampling_check_column(struct nj_schema *schema, struct nj_text column,
@@ -333,8 +357,9 @@ void nj_sampling_check_column(struct nj_schema *schema, struct nj_text column,
     const struct nj_key_rule *rule = nj_key_table_find(&nj_sampling_keys, key);
     int length = (int)(column.length_bytes < 64 ? column.length_bytes : 64);
     if (rule == NULL) {
-        nj_schema_error(schema, place, NULL, "column '%.*s' names no sampling setting", length,
-                        column.data);
+        char hint[NJ_SETTING_HINT_BYTES];
+        nj_schema_error(schema, place, nj_sampling_setting_hint(key, hint),
+                        "column '%.*s' names no sampling setting", length, column.data);
     } else if (!fits_a_column(rule)) {
         nj_schema_error(schema, place, "remove it", "column '%.*s' cannot be set by a row",
                         length, column.data);

@@ -30,4 +30,14 @@ void nj_sampling_check_column(struct nj_schema *schema, struct nj_text column,
 void nj_sampling_set_from_column(struct nj_schema *schema, const struct nj_variable *column,
                                  struct nj_place place, struct nj_sampling *sampling);
 
+enum { NJ_SETTING_HINT_BYTES = 64 };
+
+/* What may be meant by a name behind `sampling.` that is none; the text is in `hint`, or a
+ * constant. */
+const char *nj_sampling_setting_hint(struct nj_text key, char hint[NJ_SETTING_HINT_BYTES]);
+
+/* A key reader: a run that cannot hold the model to a form must not look as if it did. */
+void nj_response_format_refuse(struct nj_schema *schema, const struct nj_node_pair *pair,
+                               void *target);
+
 #endif

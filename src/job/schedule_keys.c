@@ -159,7 +159,7 @@ static const struct nj_key_rule rules[] = {
     {"deadline", read_deadline}, {"on_window_end", read_on_window_end},
 };
 
-static const struct nj_key_table keys = {
+const struct nj_key_table nj_schedule_keys = {
     .within = "schedule", .rules = rules, .n_rules = sizeof rules / sizeof rules[0]};
 
 /* Days without a window are whole days. */
@@ -176,7 +176,7 @@ void nj_schedule_read(struct nj_schema *schema, const struct nj_node_pair *pair,
 {
     struct nj_job_orders *orders = target;
     if (nj_expect_map(schema, pair)) {
-        nj_schema_read_map(schema, pair->value, &keys, &orders->hours);
+        nj_key_table_read(schema, pair->value, &nj_schedule_keys, &orders->hours);
         open_whole_days(&orders->hours);
     }
 }

@@ -14,6 +14,9 @@
  * end are the same. */
 bool nj_window_parse(struct nj_text text, unsigned *start_minute, unsigned *end_minute);
 
+/* Of the map. */
+extern const struct nj_key_table nj_schedule_keys;
+
 /* A key reader; the target is the `struct nj_job_orders`. */
 void nj_schedule_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 

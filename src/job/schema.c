@@ -10,11 +10,7 @@
 #include "job/json_walk.h"
 #include "job/quantity.h"
 
-enum {
-    SUGGESTION_DISTANCE = 2, /* slips of the finger; more is another word */
-    NUMBER_LIMIT_BYTES = 64,
-    SENTENCE_BYTES = 512
-};
+enum { NUMBER_LIMIT_BYTES = 64, SENTENCE_BYTES = 512 };
 
 void nj_schema_error(struct nj_schema *schema, struct nj_place place, const char *hint,
                      const char *format, ...)
@@ -36,173 +32,25 @@ void *nj_schema_take(struct nj_schema *schema, size_t count, size_t item_bytes)
     return memory;
 }
 
-const struct nj_key_rule *nj_key_table_find(const struct nj_key_table *table,
-                                            struct nj_text name)
-{
-    for (size_t i = 0; i < table->n_rules; i++) {
-        if (nj_text_equals(name, table->rules[i].name)) {
-            return &table->rules[i];
-        }
-    }
-    return NULL;
-}
-
-static const char *nearest_name(const struct nj_key_table *table, struct nj_text name)
-{
-    const char *nearest = NULL;
-    unsigned best = SUGGESTION_DISTANCE + 1;
-    for (size_t i = 0; i < table->n_rules; i++) {
-        struct nj_text candidate = nj_text_from(table->rules[i].name);
-        unsigned distance = nj_text_distance(name, candidate, best);
-        if (distance < best && distance < candidate.length_bytes) {
-            best = distance;
-            nearest = table->rules[i].name;
-        }
-    }
-    return nearest;
-}
-
-enum { KEYS_SHOWN = 12, HINT_BYTES = 256 };
-
-/* All keys of a map that has few: the one that is meant is among them. */
-static void list_keys(const struct nj_key_table *table, char hint[HINT_BYTES])
-{
-    size_t used = 0;
-    for (size_t i = 0; i < table->n_rules && used < HINT_BYTES; i++) {
-        int length = snprintf(hint + used, HINT_BYTES - used, "%s%s", i == 0 ? "known: " : ", ",
-                              table->rules[i].name);
-        used += length > 0 ? (size_t)length : 0;
-    }
-}
-
-static void refuse_unknown(struct nj_schema *schema, const struct nj_key_table *table,
-                           const struct nj_node *key)
-{
-    char hint[HINT_BYTES] = "";
-    const char *nearest = nearest_name(table, key->text);
-    if (table->inner != NULL && nj_key_table_find(table->inner, key->text) != NULL) {
-        (void)snprintf(hint, sizeof hint, "it belongs under '%s'", table->inner->within);
-    } else if (nearest != NULL) {
-        (void)snprintf(hint, sizeof hint, "did you mean '%s'?", nearest);
-    } else if (table->n_rules <= KEYS_SHOWN) {
-        list_keys(table, hint);
-    }
-    nj_schema_error(schema, key->place, hint[0] == '\0' ? NULL : hint, "unknown key '%s'%s%s",
-                    key->text.data, table->within == NULL ? "" : " in ",
-                    table->within == NULL ? "" : table->within);
-}
-
-static bool is_private(struct nj_text key)
-{
-    return key.length_bytes >= 2 && memcmp(key.data, "x-", 2) == 0;
-}
-
-/* What other tools call these keys, besides camelCase. */
-static const struct {
-    const char *written, *ours;
-} aliases[] = {
-    {"stopSequences", "stop"},
-    {"stop_sequences", "stop"},
-    {"maxOutputTokens", "max_tokens"},
-    {"maxCompletionTokens", "max_tokens"},
-    {"max_completion_tokens", "max_tokens"},
-};
-
-enum { ALIAS_BYTES = 64 };
-
-static bool to_snake_case(struct nj_text name, char snake[ALIAS_BYTES])
-{
-    size_t used = 0;
-    for (size_t i = 0; i < name.length_bytes; i++) {
-        bool is_upper = name.data[i] >= 'A' && name.data[i] <= 'Z';
-        if (used + 3 > ALIAS_BYTES) {
-            return false;
-        }
-        if (is_upper) {
-            snake[used++] = '_';
-        }
-        snake[used++] = (char)(is_upper ? name.data[i] - 'A' + 'a' : name.data[i]);
-    }
-    snake[used] = '\0';
-    return true;
-}
-
-/* As we would write it; `name` itself where we would not write it otherwise. */
-static struct nj_text our_spelling(struct nj_text name, char snake[ALIAS_BYTES])
-{
-    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
-        if (nj_text_equals(name, aliases[i].written)) {
-            return nj_text_from(aliases[i].ours);
-        }
-    }
-    return to_snake_case(name, snake) ? nj_text_from(snake) : name;
-}
-
-static const struct nj_key_rule *find_alias(const struct nj_key_table *table,
-                                            struct nj_text name)
-{
-    char snake[ALIAS_BYTES];
-    return nj_key_table_find(table, our_spelling(name, snake));
-}
-
-bool nj_keys_are_one(struct nj_text a, struct nj_text b)
-{
-    char snake_of_a[ALIAS_BYTES];
-    char snake_of_b[ALIAS_BYTES];
-    return nj_text_equal(our_spelling(a, snake_of_a), our_spelling(b, snake_of_b));
-}
-
-/* The pair under our name, for readers and for their complaints. NULL after a complaint. */
-static const struct nj_node_pair *rename_pair(struct nj_schema *schema,
-                                              const struct nj_node *map,
-                                              const struct nj_node_pair *pair, const char *name)
-{
-    struct nj_node *key = nj_schema_take(schema, 1, sizeof *key);
-    struct nj_node_pair *renamed = nj_schema_take(schema, 1, sizeof *renamed);
-    if (key == NULL || renamed == NULL) {
-        return NULL;
-    }
-    if (nj_node_get(map, name) != NULL) {
-        nj_schema_error(schema, pair->key->place, "keep one of them", "'%s' stands beside '%s'",
-                        pair->key->text.data, name);
-        return NULL;
-    }
-    nj_diagnose(schema->diagnostics, NJ_SEVERITY_WARNING, pair->key->place, NULL,
-                "'%s' is read as '%s'", pair->key->text.data, name);
-    *key = *pair->key;
-    key->text = nj_text_from(name);
-    *renamed = (struct nj_node_pair){key, pair->value};
-    return renamed;
-}
-
-static void read_pair(struct nj_schema *schema, const struct nj_node *map,
-                      const struct nj_node_pair *pair, const struct nj_key_table *table,
-                      void *target)
-{
-    const struct nj_key_rule *rule = nj_key_table_find(table, pair->key->text);
-    if (rule == NULL && (rule = find_alias(table, pair->key->text)) != NULL) {
-        pair = rename_pair(schema, map, pair, rule->name);
-    }
-    if (rule == NULL) {
-        refuse_unknown(schema, table, pair->key);
-    } else if (pair != NULL) {
-        rule->read(schema, pair, target);
-    }
-}
-
-void nj_schema_read_map(struct nj_schema *schema, const struct nj_node *map,
-                        const struct nj_key_table *table, void *target)
-{
-    for (size_t i = 0; i < map->n_pairs; i++) {
-        if (!is_private(map->pairs[i].key->text)) {
-            read_pair(schema, map, &map->pairs[i], table, target);
-        }
-    }
-}
-
 static bool is_missing(const struct nj_node *value)
 {
     return value->kind == NJ_NODE_SCALAR && value->is_plain && value->text.length_bytes == 0;
+}
+
+/* How what is wanted is written. */
+static const char *kind_hint(const struct nj_schema *schema, enum nj_node_kind wanted,
+                             const struct nj_node *value)
+{
+    if (wanted == NJ_NODE_LIST) {
+        return "write [one, two], or lines that begin with '- '";
+    }
+    if (wanted == NJ_NODE_MAP) {
+        return "write {key: value}, or such lines below it, indented";
+    }
+    bool is_flow = value->kind != NJ_NODE_SCALAR && value->end_byte == 0 &&
+                   value->begin_byte > 0 && value->begin_byte < schema->source.length_bytes &&
+                   memchr("[{", schema->source.data[value->begin_byte], 2) != NULL;
+    return is_flow ? "quote it if it is a text" : NULL;
 }
 
 static bool expect_kind(struct nj_schema *schema, const struct nj_node_pair *pair,
@@ -214,12 +62,14 @@ static bool expect_kind(struct nj_schema *schema, const struct nj_node_pair *pai
         return false;
     }
     if (is_missing(value)) {
-        nj_schema_error(schema, value->place, NULL, "'%s' has no value", pair->key->text.data);
+        nj_schema_error(schema, value->place, kind_hint(schema, kind, value),
+                        "'%s' has no value", pair->key->text.data);
         return false;
     }
     if (value->kind != kind) {
-        nj_schema_error(schema, value->place, NULL, "'%s' must be %s, not %s",
-                        pair->key->text.data, wanted, nj_node_kind_name(value));
+        nj_schema_error(schema, value->place, kind_hint(schema, kind, value),
+                        "'%s' must be %s, not %s", pair->key->text.data, wanted,
+                        nj_node_kind_name(value));
         return false;
     }
     return true;
@@ -328,14 +178,27 @@ static const char *boolean_hint(struct nj_text text)
     return is_one_of(text, no, sizeof no / sizeof no[0]) ? "write false" : NULL;
 }
 
-/* Quotes mean text; a number or boolean in them is a slip or another tool's habit. */
+static bool is_number(struct nj_text text)
+{
+    return text.length_bytes > 0 && text.length_bytes <= NUMBER_LIMIT_BYTES &&
+           nj_json_walk_number_length(text) == text.length_bytes;
+}
+
+static bool is_boolean(struct nj_text text)
+{
+    return is_word(text, "true") || is_word(text, "false");
+}
+
+/* Quotes mean text; a number or boolean in them is a slip or another tool's habit. Other texts
+ * are left to the caller, who refuses them with quotes or without. */
 static bool expect_unquoted(struct nj_schema *schema, const struct nj_node_pair *pair,
-                            const char *wanted, struct nj_text *text)
+                            const char *wanted, bool (*is_meant)(struct nj_text),
+                            struct nj_text *text)
 {
     if (!expect_kind(schema, pair, NJ_NODE_SCALAR, wanted)) {
         return false;
     }
-    if (!pair->value->is_plain) {
+    if (!pair->value->is_plain && is_meant(pair->value->text)) {
         nj_schema_error(schema, pair->value->place, "remove the quotes",
                         "'%s' must be %s, not quoted text", pair->key->text.data, wanted);
         return false;
@@ -347,7 +210,7 @@ static bool expect_unquoted(struct nj_schema *schema, const struct nj_node_pair 
 bool nj_expect_boolean(struct nj_schema *schema, const struct nj_node_pair *pair, bool *value)
 {
     struct nj_text text;
-    if (!expect_unquoted(schema, pair, "true or false", &text)) {
+    if (!expect_unquoted(schema, pair, "true or false", is_boolean, &text)) {
         return false;
     }
     bool is_true = is_word(text, "true");
@@ -380,11 +243,10 @@ static bool expect_number_text(struct nj_schema *schema, const struct nj_node_pa
                                struct nj_text *text)
 {
     struct nj_text found;
-    if (!expect_unquoted(schema, pair, "a number", &found)) {
+    if (!expect_unquoted(schema, pair, "a number", is_number, &found)) {
         return false;
     }
-    if (nj_json_walk_number_length(found) != found.length_bytes ||
-        found.length_bytes > NUMBER_LIMIT_BYTES) {
+    if (!is_number(found)) {
         nj_schema_error(schema, pair->value->place, number_hint(found),
                         "'%s' must be a number, not '%s'", pair->key->text.data, found.data);
         return false;
@@ -427,12 +289,21 @@ bool nj_expect_unsigned(struct nj_schema *schema, const struct nj_node_pair *pai
         return false;
     }
     if (!is_whole(text)) {
-        nj_schema_error(schema, pair->value->place, NULL, "'%s' must be a whole number, not %s",
-                        pair->key->text.data, text.data);
+        nj_schema_error(schema, pair->value->place,
+                        "write its digits, without point and exponent",
+                        "'%s' must be a whole number, not %s", pair->key->text.data, text.data);
         return false;
     }
     uint64_t found = 0;
-    if (text.data[0] == '-' || !parse_unsigned(text, &found) || found < least || found > most) {
+    bool fits = text.data[0] != '-' && parse_unsigned(text, &found);
+    bool is_small = text.data[0] == '-' || (fits && found < least);
+    if (most >= INT64_MAX && is_small) {
+        nj_schema_error(schema, pair->value->place, NULL,
+                        "'%s' must be at least %" PRIu64 ", not %s", pair->key->text.data,
+                        least, text.data);
+        return false;
+    }
+    if (!fits || found < least || found > most) {
         nj_schema_error(schema, pair->value->place, NULL,
                         "'%s' must be from %" PRIu64 " to %" PRIu64 ", not %s",
                         pair->key->text.data, least, most, text.data);

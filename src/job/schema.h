@@ -1,8 +1,7 @@
 /* From untyped nodes to values: a key's schema decides what its text means.
  *
  * YAML's own guesses (no is false, 0644 is octal, 22:00 is 1320) are never made: text keys take
- * text, numbers follow JSON, booleans are true and false. Keys are tables of name and reader,
- * so that supporting one more key is one more reader.
+ * text, numbers follow JSON, booleans are true and false.
  *
  * Readers complain into the diagnostics and go on, so that all mistakes come out at once.
  */
@@ -16,6 +15,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "job/diagnostics.h"
+#include "job/key_table.h"
 #include "job/template.h"
 #include "job/yaml_tree.h"
 
@@ -24,36 +24,10 @@ struct nj_schema {
     struct nj_text source;
     struct nj_arena *arena;
     struct nj_diagnostics *diagnostics;
+    const struct nj_key_table *job_keys; /* of the file itself; NULL while none is read */
     size_t n_passed; /* values that were passed over, as a complaint was made already */
     bool out_of_memory;
 };
-
-/* Reads the pair's value into `target`, whose type the table's owner knows. */
-typedef void nj_key_reader(struct nj_schema *schema, const struct nj_node_pair *pair,
-                           void *target);
-
-struct nj_key_rule {
-    const char *name; /* in snake_case; camelCase is read with a notice */
-    nj_key_reader *read;
-};
-
-struct nj_key_table {
-    const char *within; /* "sampling"; NULL for the file itself */
-    const struct nj_key_rule *rules;
-    size_t n_rules;
-    const struct nj_key_table *inner; /* where a key that is unknown here may belong, or NULL */
-};
-
-/* Calls the reader of each key of `map`. Unknown keys are errors; keys that begin with `x-`
- * are left alone. */
-void nj_schema_read_map(struct nj_schema *schema, const struct nj_node *map,
-                        const struct nj_key_table *table, void *target);
-
-const struct nj_key_rule *nj_key_table_find(const struct nj_key_table *table,
-                                            struct nj_text name);
-
-/* Both are written for the same key: `max_tokens`, `maxTokens`, `max_completion_tokens`. */
-bool nj_keys_are_one(struct nj_text a, struct nj_text b);
 
 /* Like nj_arena_take_array, and remembers a failure in the schema. */
 void *nj_schema_take(struct nj_schema *schema, size_t count, size_t item_bytes);

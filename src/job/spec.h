@@ -26,7 +26,9 @@ enum {
     NJ_STOP_TOKENS_LIMIT = 64,
     NJ_LOGIT_BIASES_LIMIT = 1024,
     NJ_TOP_LOGPROBS_LIMIT = 20,
-    NJ_SAMPLES_LIMIT = 128
+    NJ_SAMPLES_LIMIT = 128,
+    NJ_BATCH_LIMIT = 65536, /* items under way at once */
+    NJ_THREADS_LIMIT = 1024
 };
 
 /* Added to the logit of one token. */
@@ -159,6 +161,7 @@ struct nj_job_budget {
     struct nj_place place;      /* of the key; line 0 when absent, here and below */
     uint64_t max_items;         /* only so many of its items, the first */
     uint64_t max_output_tokens; /* reserved in input order by max_tokens times n */
+    struct nj_place max_output_tokens_place;
     uint64_t max_runtime_ns;
     uint64_t item_timeout_ns;
 };

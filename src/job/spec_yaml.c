@@ -108,6 +108,22 @@ static bool name_the_same_folder(struct nj_text a, struct nj_text b)
     return true;
 }
 
+static void refuse_name(struct nj_schema *schema, const struct nj_node *root,
+                        struct nj_text name, struct nj_text earlier)
+{
+    static const char hint[] = "give each job of the file its own 'name'";
+    const struct nj_node *written = nj_node_get(root, "name");
+    struct nj_place place = written == NULL ? root->place : written->place;
+    if (nj_text_equal(name, earlier)) {
+        nj_schema_error(schema, place, hint, "a second job is called '%.*s'",
+                        (int)name.length_bytes, name.data);
+    } else {
+        nj_schema_error(schema, place, hint, "'%.*s' has the same folder as job '%.*s'",
+                        (int)name.length_bytes, name.data, (int)earlier.length_bytes,
+                        earlier.data);
+    }
+}
+
 /* Each job has a folder of its own, called by its name. */
 static void check_names(struct nj_schema *schema, const struct nj_job_spec *const *specs,
                         const struct nj_documents *documents)
@@ -115,10 +131,7 @@ static void check_names(struct nj_schema *schema, const struct nj_job_spec *cons
     for (size_t i = 1; i < documents->n_roots; i++) {
         for (size_t k = 0; k < i; k++) {
             if (name_the_same_folder(specs[i]->name, specs[k]->name)) {
-                nj_schema_error(schema, documents->roots[i]->place,
-                                "give each job of the file its own 'name'",
-                                "a second job is called '%.*s'",
-                                (int)specs[k]->name.length_bytes, specs[k]->name.data);
+                refuse_name(schema, documents->roots[i], specs[i]->name, specs[k]->name);
                 break;
             }
         }
@@ -208,7 +221,6 @@ static enum nj_status read_file(const char *path, struct nj_bytes content, size_
     if (schema.out_of_memory) {
         return nj_arena_fail(arena, path, err);
     }
-    nj_diagnostics_drop_repeated(diagnostics); /* of a flag, for each document */
     status = nj_diagnostics_status(diagnostics, err);
     if (status == NJ_OK) {
         *specs = found;

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     SUGGESTION_DISTANCE = 2,
@@ -44,8 +45,11 @@ static void append_nearest(const struct nj_variable *all, size_t n_all, struct n
     const struct nj_variable *nearest = NULL;
     unsigned best = SUGGESTION_DISTANCE + 1;
     for (size_t i = 0; i < n_all; i++) {
-        unsigned distance = nj_text_distance(name, all[i].name, best);
-        if (distance < best && distance < all[i].name.length_bytes) {
+        bool is_only_case = name.length_bytes == all[i].name.length_bytes &&
+                            strncasecmp(name.data, all[i].name.data, name.length_bytes) == 0;
+        unsigned distance = is_only_case ? 1 : nj_text_distance(name, all[i].name, best);
+        if (distance < best && (is_only_case || distance < all[i].name.length_bytes) &&
+            (distance < name.length_bytes || is_only_case)) {
             best = distance;
             nearest = &all[i];
         }
@@ -74,13 +78,22 @@ static void describe_known(struct nj_scope *scope, struct nj_text name, struct s
     append_words(hint, scope->id_text.data != NULL ? ", _id" : "");
 }
 
+/* What other template languages put between braces. */
+static bool is_more_than_a_name(struct nj_text text)
+{
+    static const char other[] = {'|', '#', '/', '(', '%', '^', '>', '!'};
+    return memchr(text.data, '|', text.length_bytes) != NULL ||
+           memchr(other, text.data[0], sizeof other) != NULL ||
+           memchr(text.data, '(', text.length_bytes) != NULL;
+}
+
 /* `n_rows` 0: it is unknown whatever the row. */
 static void complain(const struct nj_template_part *unknown, const char *hint, uint64_t n_rows,
                      struct nj_place first_row, struct nj_diagnostics *diagnostics)
 {
     int length = shown_length(unknown->text);
-    if (memchr(unknown->text.data, '|', unknown->text.length_bytes) != NULL) {
-        hint = "only a name stands between the braces, there are no filters";
+    if (is_more_than_a_name(unknown->text)) {
+        hint = "only a name stands between the braces, there are no filters or conditions";
     }
     if (nj_text_equals(unknown->text, "_date")) {
         nj_diagnose(diagnostics, NJ_SEVERITY_ERROR, unknown->place,

@@ -166,6 +166,43 @@ static bool explain_long_key(const struct problem *problem)
     return true;
 }
 
+/* Offset of the colon in a line such as `prompt:Hello`; SIZE_MAX when it has none. */
+static size_t tight_colon(struct nj_text line)
+{
+    size_t at = 0;
+    while (at < line.length_bytes && (line.data[at] == ' ' || line.data[at] == '-')) {
+        at++;
+    }
+    size_t begin = at;
+    while (at < line.length_bytes && (isalnum((unsigned char)line.data[at]) ||
+                                      line.data[at] == '_' || line.data[at] == '.')) {
+        at++;
+    }
+    bool is_tight = at > begin && at + 1 < line.length_bytes && line.data[at] == ':' &&
+                    line.data[at + 1] != ' ' && line.data[at + 1] != '/';
+    return is_tight ? at : SIZE_MAX;
+}
+
+/* Without a space it is no key but the beginning of a text, which goes on in the next line,
+ * where libyaml notices; so do line and column that it names. */
+static bool explain_tight_colon(const struct problem *problem)
+{
+    if (!says(problem, "mapping values are not allowed") && !says(problem, "expected ':'")) {
+        return false;
+    }
+    for (uint32_t back = 0; back < 2 && problem->place.line > back; back++) {
+        struct nj_text line = nj_source_line(problem->source, problem->place.line - back);
+        size_t colon = tight_colon(line);
+        if (colon != SIZE_MAX) {
+            complain(problem,
+                     place_of(problem, (size_t)(line.data - problem->source.data) + colon),
+                     "no space behind the ':' of a key", "write 'key: value'");
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool explain_second_colon(const struct problem *problem)
 {
     if (!says(problem, "mapping values are not allowed")) {
@@ -233,9 +270,10 @@ static bool explain_surrogate(const struct problem *problem)
     return true;
 }
 
+/* `\U` and `\x` want hex digits, which a path such as C:\Users does not give them. */
 static bool explain_unknown_escape(const struct problem *problem)
 {
-    if (!says(problem, "unknown escape character")) {
+    if (!says(problem, "unknown escape character") && !says(problem, "expected hexdecimal")) {
         return false;
     }
     complain(problem, problem->place, "unknown escape in double quotes",
@@ -300,6 +338,45 @@ static bool explain_open_bracket(const struct problem *problem)
     return true;
 }
 
+static bool explain_question_mark(const struct problem *problem)
+{
+    if (!says(problem, "mapping keys are not allowed")) {
+        return false;
+    }
+    complain(problem, problem->place, "a value cannot begin with '? '", "quote the value");
+    return true;
+}
+
+static bool explain_text_behind_block(const struct problem *problem)
+{
+    if (!says(problem, "expected comment or line break")) {
+        return false;
+    }
+    complain(problem, problem->place, "text on the line of a | or >",
+             "begin it on the next line, indented; quote a text that begins with | or >");
+    return true;
+}
+
+static bool explain_missing_value(const struct problem *problem)
+{
+    if (!says(problem, "expected node content")) {
+        return false;
+    }
+    complain(problem, problem->place, "a value is missing before this",
+             "write \"\" for an empty text, or quote the text");
+    return true;
+}
+
+static bool explain_text_outside(const struct problem *problem)
+{
+    if (!says(problem, "<document start>")) {
+        return false;
+    }
+    complain(problem, problem->place, "this does not belong to what stands above it",
+             "a job is a map: write 'key: value' in every line");
+    return true;
+}
+
 static bool explain_list_behind_key(const struct problem *problem)
 {
     if (!says(problem, "block sequence entries are not allowed")) {
@@ -313,12 +390,20 @@ static bool explain_list_behind_key(const struct problem *problem)
 static bool explain_early_quote(const struct problem *problem)
 {
     struct nj_text before = line_before(problem);
-    if (before.length_bytes == 0) {
+    while (before.length_bytes > 0 && before.data[before.length_bytes - 1] == ' ') {
+        before.length_bytes--;
+    }
+    char last = before.length_bytes == 0 ? '\0' : before.data[before.length_bytes - 1];
+    if (!says(problem, "did not find expected key") || last == '\0' ||
+        strchr("'\"]}", last) == NULL) {
         return false;
     }
-    char last = before.data[before.length_bytes - 1];
-    if (!says(problem, "did not find expected key") || (last != '\'' && last != '"')) {
-        return false;
+    if (last == ']' || last == '}') {
+        nj_diagnose(problem->diagnostics, NJ_SEVERITY_ERROR, problem->place,
+                    last == ']' ? "quote a text that begins with ["
+                                : "quote a text that begins with {",
+                    "text behind a closing '%c'", last);
+        return true;
     }
     complain(problem, problem->place, "text behind a closing quote",
              last == '"' ? "write a quote inside double quotes as \\\""
@@ -340,11 +425,44 @@ static bool explain_no_key(const struct problem *problem)
 
 /* The first that knows the problem speaks; the likeliest slips of people come first. */
 static bool (*const explanations[])(const struct problem *) = {
-    explain_tab,        explain_inner_mark,      explain_unusual_break, explain_long_key,
-    explain_surrogate,  explain_unknown_escape,  explain_braces,        explain_second_colon,
-    explain_open_quote, explain_missing_colon,   explain_open_bracket,  explain_first_character,
-    explain_star,       explain_list_behind_key, explain_early_quote,   explain_no_key,
+    explain_tab,
+    explain_inner_mark,
+    explain_unusual_break,
+    explain_long_key,
+    explain_surrogate,
+    explain_unknown_escape,
+    explain_braces,
+    explain_tight_colon,
+    explain_second_colon,
+    explain_open_quote,
+    explain_missing_colon,
+    explain_open_bracket,
+    explain_first_character,
+    explain_star,
+    explain_question_mark,
+    explain_text_behind_block,
+    explain_missing_value,
+    explain_text_outside,
+    explain_list_behind_key,
+    explain_early_quote,
+    explain_no_key,
 };
+
+/* What stands behind a text that was taken for an alias, an anchor or a tag is often no YAML.
+ */
+static bool is_told_on_its_line(const struct problem *problem)
+{
+    const struct nj_diagnostics *told = problem->diagnostics;
+    for (size_t i = 0; i < told->n_items; i++) {
+        const struct nj_diagnostic *item = &told->items[i];
+        if (item->severity == NJ_SEVERITY_ERROR && item->place.line == problem->place.line &&
+            item->place.column < problem->place.column && item->place.file != NULL &&
+            strcmp(item->place.file, problem->path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static struct problem problem_of(const yaml_parser_t *parser, const char *path,
                                  struct nj_text source, struct nj_diagnostics *diagnostics)
@@ -403,6 +521,9 @@ void nj_yaml_problem_explain(const yaml_parser_t *parser, const char *path,
         return;
     }
     struct problem problem = problem_of(parser, path, source, diagnostics);
+    if (is_told_on_its_line(&problem)) {
+        return;
+    }
     for (size_t i = 0; i < sizeof explanations / sizeof explanations[0]; i++) {
         if (explanations[i](&problem)) {
             return;

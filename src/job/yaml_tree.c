@@ -25,6 +25,7 @@ struct open_node {
 struct anchor {
     struct nj_text name;
     struct nj_node *node;
+    bool is_used;
     struct anchor *next;
 };
 
@@ -218,7 +219,8 @@ static void add_anchor(struct builder *builder, const yaml_char_t *yaml_name,
         builder->out_of_memory = true;
         return;
     }
-    *anchor = (struct anchor){nj_text_from(copy), node, builder->anchors};
+    *anchor =
+        (struct anchor){.name = nj_text_from(copy), .node = node, .next = builder->anchors};
     builder->anchors = anchor;
     builder->n_anchors++;
 }
@@ -227,7 +229,8 @@ static void refuse_tag(struct builder *builder, const yaml_char_t *tag, struct n
 {
     if (tag != NULL) {
         nj_diagnose(builder->diagnostics, NJ_SEVERITY_ERROR, place,
-                    "remove it; the type follows from the key", "tags (!) have no use here");
+                    "remove it, or quote a text that begins with '!'",
+                    "tags (!) have no use here");
     }
 }
 
@@ -307,17 +310,42 @@ static void add_reported(struct builder *builder, const yaml_event_t *event)
     }
 }
 
+/* Whether words follow on the line: then a person wrote a text, such as `*bold* and more`. */
+static bool is_text_behind(struct nj_text source, size_t offset)
+{
+    size_t at = offset;
+    while (at < source.length_bytes && source.data[at] == ' ') {
+        at++;
+    }
+    return at < source.length_bytes && strchr("\t\r\n#:,]}", source.data[at]) == NULL;
+}
+
+static void refuse_alias(struct builder *builder, const yaml_event_t *event)
+{
+    const char *name = (const char *)event->data.alias.anchor;
+    struct nj_place place = place_at(builder, event->start_mark);
+    size_t end = nj_source_cursor_seek(&builder->cursor, event->end_mark.index);
+    if (is_text_behind(builder->source, end)) {
+        nj_diagnose(builder->diagnostics, NJ_SEVERITY_ERROR, place, "write \"*...\"",
+                    "a value that begins with '*' or '&' must be quoted");
+        return;
+    }
+    nj_diagnose(builder->diagnostics, NJ_SEVERITY_ERROR, place,
+                "define it above, or quote a text that begins with '*'",
+                "alias '*%s' has no anchor '&%s'", name, name);
+}
+
 static void on_alias(struct builder *builder, const yaml_event_t *event)
 {
     const char *name = (const char *)event->data.alias.anchor;
     struct nj_place place = place_at(builder, event->start_mark);
-    const struct anchor *anchor = find_anchor(builder, name);
+    struct anchor *anchor = find_anchor(builder, name);
     if (anchor == NULL) {
-        nj_diagnose(builder->diagnostics, NJ_SEVERITY_ERROR, place, "define '&name' above it",
-                    "alias '*%s' has no anchor", name);
+        refuse_alias(builder, event);
         add_reported(builder, event);
         return;
     }
+    anchor->is_used = true;
     if (anchor->node->height == 0) {
         nj_diagnose(builder->diagnostics, NJ_SEVERITY_ERROR, place, NULL,
                     "alias '*%s' stands inside its own anchor of line %u", name,
@@ -480,6 +508,7 @@ static void collect_own(struct builder *builder, const struct open_node *open,
          key = key->next->next) {
         const struct nj_node *value = key->next->node;
         if (key->node->kind != NJ_NODE_SCALAR || key->node->is_reported) {
+            open->node->is_reported |= open->n_children == 2; /* nothing else stands in it */
             continue;
         }
         if (!is_merge_key(key->node)) {
@@ -537,11 +566,32 @@ static void close_collection(struct builder *builder)
     }
 }
 
-/* Anchors belong to their document. */
-static void on_document(struct builder *builder, const yaml_event_t *event)
+/* `prompt: &co is short` is the text "is short" with an anchor, which nobody means. */
+static void warn_of_unused_anchors(const struct builder *builder)
 {
+    for (const struct anchor *anchor = builder->anchors; anchor != NULL;
+         anchor = anchor->next) {
+        const struct nj_node *node = anchor->node;
+        if (builder->diagnostics->n_errors == 0 && !anchor->is_used &&
+            node->kind == NJ_NODE_SCALAR && node->is_plain) {
+            nj_diagnose(builder->diagnostics, NJ_SEVERITY_WARNING, node->place,
+                        "quote the text if it begins with '&'",
+                        "'&%s' is an anchor that nothing uses, and no part of the text",
+                        anchor->name.data);
+        }
+    }
+}
+
+/* Anchors belong to their document. */
+static void end_document(struct builder *builder)
+{
+    warn_of_unused_anchors(builder);
     builder->anchors = NULL;
     builder->n_anchors = 0;
+}
+
+static void on_document(struct builder *builder, const yaml_event_t *event)
+{
     if (builder->n_roots == NJ_YAML_DOCUMENTS_LIMIT) {
         stop(builder, place_at(builder, event->start_mark), NULL,
              "more than 1000 jobs in one file");
@@ -572,12 +622,14 @@ static void on_event(struct builder *builder, const yaml_event_t *event)
     case YAML_MAPPING_END_EVENT:
         close_collection(builder);
         break;
+    case YAML_DOCUMENT_END_EVENT:
+        end_document(builder);
+        break;
     case YAML_STREAM_END_EVENT:
         builder->is_stopped = true;
         break;
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
-    case YAML_DOCUMENT_END_EVENT:
         break;
     }
 }

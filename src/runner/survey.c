@@ -135,11 +135,12 @@ static enum nj_status survey_all(struct pass *pass, struct nj_error *err)
     nj_token_list_deinit(&pass->ids);
     if (status == NJ_OK && pass->is_full && pass->survey->n_items == 0) {
         const struct nj_job_budget *budget = &options->setting->spec->budget;
-        return nj_fail(err, NJ_E_INPUT,
-                       "%s:%u:%u: `budget.max_output_tokens` of %llu has no room for the first "
-                       "item: raise it, or lower `max_tokens`",
-                       budget->place.file, budget->place.line, budget->place.column,
-                       (unsigned long long)budget->max_output_tokens);
+        nj_diagnose(pass->complaints, NJ_SEVERITY_ERROR, budget->max_output_tokens_place,
+                    "raise it, or lower `max_tokens`",
+                    "`budget.max_output_tokens` of %llu has no room for the first item",
+                    (unsigned long long)budget->max_output_tokens);
+        pass->n_complaints++;
+        return NJ_OK;
     }
     if (status == NJ_OK && pass->survey->n_items == 0) {
         return nj_fail(err, NJ_E_INPUT, "%s: the job has no items",

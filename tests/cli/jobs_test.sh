@@ -73,7 +73,7 @@ has out "ok: two.yaml, job pair, 2 items, 6 prompt tokens"
 has out "ok: two.yaml, job second one, 1 item, 1 prompt token"
 check "and for programs" 0 "$nightjar" validate two.yaml --json
 has out '"items":3,"model":"model","prompt_tokens":7,"code":"ok"'
-has out '"jobs":[{"name":"pair","items":2,"model":"model","prompt_tokens":6},{"name":"second one","items":1,"model":"model","prompt_tokens":1}]'
+has out '"jobs":[{"name":"pair","items":2,"model":"model","prompt_tokens":6,"no_model":null},{"name":"second one","items":1,"model":"model","prompt_tokens":1,"no_model":null}]'
 check "they are run one after another" 0 "$nightjar" run two.yaml --out both
 has out "both/pair/results.jsonl"
 has out "both/second-one/results.jsonl"
@@ -115,7 +115,7 @@ check "a flag decides for all" 0 "$nightjar" run models.yaml --out both --model 
 has err "nothing to do"
 check "damage ends it" 12 "$nightjar" run two.yaml --out none --model nowhere
 check "jobs of one name are a mistake" 3 "$nightjar" run two.yaml --set name=x
-has err "two.yaml:9:1: a second job is called 'x'"
+has err "two.yaml:10:7: a second job is called 'x'"
 
 # Files of other tools. They name no model of ours.
 cat >batch.jsonl <<'JSONL'

@@ -102,7 +102,24 @@ else
     echo "skip threads: the program does not start below the limit"
 fi
 
+check "a batch that is too wide" 2 "$nightjar" run no.yaml --batch 65537
+has err "--batch 65537: a whole number from 1 to 65536 is wanted"
+check "no number at all" 2 "$nightjar" run no.yaml --batch ""
+has err "--batch: an empty value"
+
 # Job files.
+printf 'nightjar: 1\nids: [1]\n---\n' >trailing.yaml
+check "a line of dashes at the end begins no job" 0 "$nightjar" validate trailing.yaml
+has out "ok: trailing.yaml, 1 item"
+printf -- '---\n---\n' >empty.yaml
+check "a file of empty documents has no job" 3 "$nightjar" validate empty.yaml
+has err "empty.yaml: no job in file, a job begins with 'nightjar: 1'"
+awk '{ print } /^model/ { print "budget: {max_items: 2, max_output_tokens: 3}" }' job.yaml >poor.yaml
+check "a budget without room has its place" 3 "$nightjar" validate poor.yaml
+has err "poor.yaml:4:43: \`budget.max_output_tokens\` of 3 has no room for the first item, raise it"
+lacks err "nightjar: "
+check "and as JSON" 3 "$nightjar" run poor.yaml --json
+has err '"file":"poor.yaml","line":4,"column":43,'
 check "one item is no plural" 0 "$nightjar" validate --model model job.yaml
 has out "ok: job.yaml, 2 items, 6 prompt tokens"
 printf 'nightjar: 1\nids: [1]\n' >one.yaml
@@ -153,6 +170,10 @@ has err '"complaints_left_out":30'
 check "validate as JSON" 0 "$nightjar" validate job.yaml one.yaml --json
 has out '{"version":1,"files":[{"file":"job.yaml","is_valid":true,"items":2,"model":"model","prompt_tokens":6,"code":"ok","exit_code":0'
 has out '{"file":"one.yaml","is_valid":true,"items":1,"model":null,"prompt_tokens":null'
+has out '"no_model":null'
+check "where a model was looked for, as JSON" 0 "$nightjar" validate jobs/lost.yaml --json
+has out '"no_model":"'
+has out 'no directory jobs/nowhere beside the job file'
 check "describe as JSON" 0 "$nightjar" describe model --json
 has out '{"version":1,"model":"model","graph":{'
 check "a missing model as JSON" 12 "$nightjar" describe nowhere --json

@@ -115,12 +115,13 @@ static void mistakes_are_found_though_run_would_ignore_the_key(void)
         {"power: {min_battery: 120}", "22: 'min_battery' must be from 0 to 100, not 120"},
         {"guards: {load_below: 0}",
          "22: 'load_below' must be above 0 and at most 10000, not 0"},
-        {"guards: {user_idle: 5m}", "10: unknown key 'user_idle' in guards, known: load_below, "
-                                    "temperature_below, user_idle_for"},
+        {"guards: {user_idle: 5m}",
+         "10: unknown key 'user_idle' in guards, did you mean 'user_idle_for'?"},
         {"retry: {max_attempts: 0}", "23: 'max_attempts' must be from 1 to 100, not 0"},
         {"retry: {backoff: 30}", "18: 'backoff' must be a duration, not '30', write a number "
                                  "and a unit, such as 30s, 15m, 20h or 1h30m"},
-        {"retry: 3", "8: 'retry' must be a map, not text"},
+        {"retry: 3", "8: 'retry' must be a map, not text, write {key: value}, or such lines "
+                     "below it, indented"},
         {"priority: urgent", "11: 'priority' must be high, normal or low, not 'urgent'"},
         {"priority: 101", "11: 'priority' must be from -100 to 100, not 101"},
         {"priority: 1.5", "11: 'priority' must be a whole number, not 1.5"},
@@ -134,7 +135,8 @@ static void mistakes_are_found_though_run_would_ignore_the_key(void)
         {"on_done: {notify: mail}", "19: 'notify' must be desktop, not 'mail'"},
         {"on_done: {shell: true}", "10: 'on_done' does not say what to do, write either 'run' "
                                    "or 'notify: desktop'"},
-        {"on_done: {run: x}", "16: 'run' must be a list, not text"},
+        {"on_done: {run: x}",
+         "16: 'run' must be a list, not text, write [one, two], or lines that begin with '- '"},
         {"on_done: {rum: x, notify: desktop}",
          "11: unknown key 'rum' in on_done, did you mean 'run'?"},
     };

@@ -41,12 +41,12 @@ static void all_of_them_are_taken_or_none(void)
 
 static void their_names_must_differ(void)
 {
-    check_jobs("nightjar: 1\nprompt: x\n---\nnightjar: 1\nname: job\nprompt: y\n",
-               "job.yaml:4:1: a second job is called 'job', give each job of the file its own "
-               "'name'");
+    check_jobs(
+        "nightjar: 1\nprompt: x\n---\nnightjar: 1\nname: job\nprompt: y\n",
+        "job.yaml:5:7: a second job is called 'job', give each job of the file its own 'name'");
     check_jobs("nightjar: 1\nname: a b\nprompt: x\n---\nnightjar: 1\nname: a-b\nprompt: y\n",
-               "job.yaml:5:1: a second job is called 'a b', give each job of the file its own "
-               "'name'");
+               "job.yaml:6:7: 'a-b' has the same folder as job 'a b', give each job of the "
+               "file its own 'name'");
 }
 
 static void a_mistake_in_a_flag_is_told_once_for_all_of_them(void)
@@ -107,7 +107,10 @@ static void a_file_of_empty_documents_has_no_job(void)
 static void an_anchor_belongs_to_its_document(void)
 {
     check_jobs("nightjar: 1\nname: a\nprompt: &p x\n---\nnightjar: 1\nname: b\nprompt: *p\n",
-               "job.yaml:7:9: alias '*p' has no anchor, define '&name' above it");
+               "job.yaml:3:9: warning: '&p' is an anchor that nothing uses, and no part of the "
+               "text, quote the text if it begins with '&'\n"
+               "job.yaml:7:9: alias '*p' has no anchor '&p', define it above, or quote a text "
+               "that begins with '*'");
 }
 
 static void camel_case_is_read_with_a_notice(void)

@@ -332,7 +332,8 @@ static void what_cannot_be_imported_hides_no_other_mistake(void)
         "a.prompt.yml:3:19: 'role' must be system, user or assistant, not 'bot'\n"
         "a.prompt.yml:3:34: '{{' without '}}', write {{name}}, or {{{{ for literal braces\n"
         "a.prompt.yml:3:42: message without 'role'\n"
-        "a.prompt.yml:4:20: 'rows' must be a map, not text");
+        "a.prompt.yml:4:20: 'rows' must be a map, not text, write {key: value}, or such lines "
+        "below it, indented");
     check("p.yaml",
           "prompts: [\"file://a.js\", \"{{x\"]\ntests: [{vars: {a: [1], b: [2]}}, 3]\n"
           "evaluateOptions: {repeat: -1}\n",
@@ -340,7 +341,8 @@ static void what_cannot_be_imported_hides_no_other_mistake(void)
           "p.yaml:1:27: '{{' without '}}', write {{name}}, or {{{{ for literal braces\n"
           "p.yaml:2:20: the value of 'a' cannot be imported, write a text\n"
           "p.yaml:2:28: the value of 'b' cannot be imported, write a text\n"
-          "p.yaml:2:35: 'tests' must be a map, not text\n"
+          "p.yaml:2:35: 'tests' must be a map, not text, write {key: value}, or such lines "
+          "below it, indented\n"
           "p.yaml:3:27: 'repeat' must be from 1 to 1000000, not -1");
     check("p.yaml", "prompts: [\"{{a}} {% if %}\", \"{{a}}\"]\ntests: file://a.js\n",
           "p.yaml:1:11: statements of Nunjucks cannot be imported, use {{variables}} only\n"
@@ -350,7 +352,7 @@ static void what_cannot_be_imported_hides_no_other_mistake(void)
         "prompt: Pay $5 for {$a} or $b\ndefaults: {a: [x]}\noptions: {n: 0}\nfoo: 1\n",
         "t.yaml:1:13: '$' without a name behind it, write $$ for a dollar sign\n"
         "t.yaml:1:21: '{' before a variable cannot be imported, write a space between them\n"
-        "t.yaml:2:15: 'a' must be text, not a list\n"
+        "t.yaml:2:15: 'a' must be text, not a list, quote it if it is a text\n"
         "t.yaml:3:14: 'n' must be from 1 to 128, not 0\n"
         "t.yaml:4:1: 'foo' cannot be imported, remove it, or write the job as nightjar.yaml(5) "
         "says");

@@ -300,7 +300,8 @@ static void mistakes_in_rows_come_all_at_once(void)
     check_complaints("nightjar: 1\nrows: rows.jsonl\nprompt: \"{{a}}\"\nchat: false\n",
                      "rows.jsonl:1:1: 'sampling.top_p' must be above 0 and at most 1, not 2\n"
                      "rows.jsonl:3:1: a row must be a JSON object\n"
-                     "job.yaml:3:9: the prompt is empty for the row at rows.jsonl:4\n"
+                     "job.yaml:3:9: the prompt is empty for the row at rows.jsonl:4, without a "
+                     "chat frame the model needs some text\n"
                      "job.yaml:3:10: unknown variable 'a' for the row at rows.jsonl:2, "
                      "known: b, _index, _id");
 }

@@ -188,22 +188,26 @@ static void mistakes_in_the_matrix_have_their_place(void)
     static const struct {
         const char *matrix, *complaints;
     } cases[] = {
-        {"[a]", "job.yaml:3:9: 'matrix' must be a map, not a list"},
+        {"[a]", "job.yaml:3:9: 'matrix' must be a map, not a list, write {key: value}, or such "
+                "lines below it, indented"},
         {"{}", "job.yaml:3:9: the matrix has no cells"},
-        {"{a: 1}", "job.yaml:3:13: 'a' must be a list, not text"},
+        {"{a: 1}", "job.yaml:3:13: 'a' must be a list, not text, write [one, two], or lines "
+                   "that begin with '- '"},
         {"{a: []}", "job.yaml:3:13: 'a' must have from 1 to 1000 values"},
         {"{a: [x, y, x]}", "job.yaml:3:20: 'a' has the same value twice, remove one of them"},
-        {"{a: [[x]]}", "job.yaml:3:14: 'a' must be text, not a list"},
+        {"{a: [[x]]}", "job.yaml:3:14: 'a' must be text, not a list, quote it if it is a text"},
         {"{_id: [x]}", "job.yaml:3:10: '_id' is a built-in variable, choose another name"},
         {"{sampling: [x]}", "job.yaml:3:10: the matrix cannot vary all of 'sampling', write "
                             "'sampling.temperature: [...]' and so on"},
-        {"{sampling.foo: [x]}", "job.yaml:3:10: 'sampling.foo' names no sampling setting"},
+        {"{sampling.foo: [x]}", "job.yaml:3:10: 'sampling.foo' names no sampling setting, such "
+                                "as sampling.temperature or sampling.max_tokens"},
         {"{sampling.top_p: [0.5, 2]}", "job.yaml:3:32: 'sampling.top_p' must be above 0 and at "
                                        "most 1, not 2"},
         {"{sampling.response_format: [x]}",
          "job.yaml:3:10: 'response_format' is not supported: nothing would hold the answer to "
          "it, remove it, and ask for the form in the prompt"},
-        {"{a: [x], exclude: [{b: x}]}", "job.yaml:3:29: 'b' is no name of the matrix"},
+        {"{a: [x], exclude: [{b: x}]}", "job.yaml:3:29: 'b' is no name of the matrix, write a "
+                                        "list for it above, or remove it"},
         {"{a: [x], exclude: [{a: y}]}", "job.yaml:3:32: 'a' never has this value, write it "
                                         "exactly as in the list"},
         {"{a: [x], exclude: [{}]}", "job.yaml:3:28: an entry of 'exclude' names nothing"},
@@ -214,7 +218,8 @@ static void mistakes_in_the_matrix_have_their_place(void)
          "job.yaml:3:36: this entry of 'include' does not say 'b'"},
         {"{a: [x], include: [{a: x}]}",
          "job.yaml:3:28: this entry of 'include' is in the matrix already, remove it"},
-        {"{a: [x], include: x}", "job.yaml:3:27: 'include' must be a list, not text"},
+        {"{a: [x], include: x}", "job.yaml:3:27: 'include' must be a list, not text, write "
+                                 "[one, two], or lines that begin with '- '"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[256];

@@ -161,9 +161,11 @@ static void a_bad_header_leaves_no_rows(void)
               "rows: the row file is empty, its first line must name the columns");
     check_csv(
         "a,,a,_id,sampling.foo,sampling.logit_bias,sampling\n1,2,3,4,5,6,7\n", "",
-        "rows:1: column 2 of the header has no name\n"
+        "rows:1: column 2 of the header has no name, name it, or remove what parts it from the "
+        "others\n"
         "rows:1: column '_id' has the name of a built-in variable, rename the column\n"
-        "rows:1: column 'sampling.foo' names no sampling setting\n"
+        "rows:1: column 'sampling.foo' names no sampling setting, such as sampling.temperature "
+        "or sampling.max_tokens\n"
         "rows:1: column 'sampling.logit_bias' cannot be set by a row, remove it\n"
         "rows:1: column 'sampling' sets nothing, write a column 'sampling.temperature' and "
         "so on\n"
@@ -187,30 +189,32 @@ static void jsonl_values_print_as_they_were_written(void)
 
 static void a_bad_jsonl_line_has_its_column_and_the_next_lines_are_still_read(void)
 {
-    check_jsonl("{\"a\":1,}\n[1]\n{\"a\":1} x\n{\"a\":\"\\ud83d\"}\n{\"b\":1,\"a\":2,\"b\":3}\n"
-                "{\"a\":01}\n{\"name\":\"caf\xE9\"}\n{\"\":1}\n{\"_id\":1}\n"
-                "{\"sampling\":{}}\n{\"ok\":1}\n{\"a\":\"b",
-                "10:11 ok=1|",
-                "rows:1:8: name in double quotes expected\n"
-                "rows:2:1: a row must be a JSON object\n"
-                "rows:3:9: text behind the object\n"
-                "rows:4:7: escape that names no character\n"
-                "rows:5:1: name 'b' stands twice in the object\n"
-                "rows:6:7: ',' or '}' expected\n"
-                "rows:7:13: byte 0xE9 is not UTF-8 text, save the file as UTF-8\n"
-                "rows:8:2: member without a name\n"
-                "rows:9:2: member with the name of a built-in variable, rename it\n"
-                "rows:10:2: column 'sampling' sets nothing, write a column "
-                "'sampling.temperature' and so on\n"
-                "rows:12:6: string that never ends");
+    check_jsonl(
+        "{\"a\":1,}\n[1]\n{\"a\":1} x\n{\"a\":\"\\ud83d\"}\n{\"b\":1,\"a\":2,\"b\":3}\n"
+        "{\"a\":01}\n{\"name\":\"caf\xE9\"}\n{\"\":1}\n{\"_id\":1}\n"
+        "{\"sampling\":{}}\n{\"ok\":1}\n{\"a\":\"b",
+        "10:11 ok=1|",
+        "rows:1:8: name in double quotes expected, remove the comma before it\n"
+        "rows:2:1: a row must be a JSON object, write one object on each line, without a list\n"
+        "rows:3:9: text behind the object, write one object on each line\n"
+        "rows:4:7: escape that names no character\n"
+        "rows:5:1: name 'b' stands twice in the object\n"
+        "rows:6:7: ',' or '}' expected\n"
+        "rows:7:13: byte 0xE9 is not UTF-8 text, save the file as UTF-8\n"
+        "rows:8:2: member without a name\n"
+        "rows:9:2: member with the name of a built-in variable, rename it\n"
+        "rows:10:2: column 'sampling' sets nothing, write a column "
+        "'sampling.temperature' and so on\n"
+        "rows:12:6: string that never ends");
 }
 
 /* What ends too early is a mistake of its own line, not of the next. */
 static void a_jsonl_line_that_ends_too_early_is_told_at_its_own_end(void)
 {
     check_jsonl("{\"a\":1\n{\"a\":2}\n", "1:2 a=2|", "rows:1:7: ',' or '}' expected");
-    check_jsonl("{\"a\":1,  \r\n{\"a\":2}\n", "1:2 a=2|",
-                "rows:1:10: name in double quotes expected");
+    check_jsonl(
+        "{\"a\":1,  \r\n{\"a\":2}\n", "1:2 a=2|",
+        "rows:1:10: name in double quotes expected, write the whole object on one line");
     check_jsonl("{\"a\":\n\n{\"a\":2}\n", "1:3 a=2|", "rows:1:6: value expected");
     check_jsonl("{\"a\"\n", "", "rows:1:5: ':' expected");
     check_jsonl("{\"a\":[1,\n", "", "rows:1:9: value expected");

@@ -92,13 +92,15 @@ static void settings_out_of_range_are_refused(void)
         {"n: 0", "15: 'n' must be from 1 to 128, not 0"},
         {"n: 129", "15: 'n' must be from 1 to 128, not 129"},
         {"logprobs: 21", "22: 'logprobs' must be from 0 to 20, not 21"},
-        {"logprobs: yes", "22: 'logprobs' must be true, false or a number, not 'yes'"},
+        {"logprobs: yes", "22: 'logprobs' must be true, false or a number, not 'yes', true "
+                          "records them, 5 also the 5 likeliest"},
         {"logprobs: truely", "22: 'logprobs' must be true or false, not 'truely'"},
         {"stop_token_ids: [-1]", "29: 'stop_token_ids' must be from 0 to 2147483647, not -1"},
-        {"logit_bias: [1]", "24: 'logit_bias' must be a map, not a list"},
+        {"logit_bias: [1]", "24: 'logit_bias' must be a map, not a list, write {key: value}, "
+                            "or such lines below it, indented"},
         {"logit_bias: {1: 101}", "28: 'logit_bias' must be from -100 to 100, not 101"},
-        {"logit_bias: {the: 1}", "25: 'logit_bias' must be a number, not 'the', numbers are "
-                                 "written as in JSON, such as 0.7 or 200"},
+        {"logit_bias: {the: 1}", "25: the keys of 'logit_bias' are token ids, 'the' is none, "
+                                 "'nightjar describe MODEL' tells how many there are"},
         {"response_format: {type: json_object}",
          "12: 'response_format' is not supported: nothing would hold the answer to it, remove "
          "it, and ask for the form in the prompt"},

@@ -122,7 +122,7 @@ static void mistakes_have_their_place(void)
         "such as Europe/Berlin or UTC\n"
         "job.yaml:7:13: 'start_at' must be a time, not 'tomorrow', write \"2027-03-01 07:00\", "
         "\"07:00\", \"tomorrow 07:00\", now+2h, or RFC 3339 with an offset\n"
-        "job.yaml:8:13: 'deadline' must be text, not a list\n"
+        "job.yaml:8:13: 'deadline' must be text, not a list, quote it if it is a text\n"
         "job.yaml:9:18: 'on_window_end' must be pause, finish_item or finish_job, not 'stop'\n"
         "job.yaml:10:3: unknown key 'windows' in schedule, did you mean 'window'?");
     CHECK_COMPLAINTS(HEAD "schedule: {days: []}\n", "job.yaml:3:18: 'days' is empty");

@@ -160,18 +160,20 @@ static void all_mistakes_of_a_file_come_at_once_and_in_order(void)
         "job.yaml:4:3: unknown key 'temprature' in sampling, did you mean 'temperature'?\n"
         "job.yaml:5:10: 'top_p' must be above 0 and at most 1, not 0\n"
         "job.yaml:6:10: 'top_k' must be from 0 to 2147483647, not -1\n"
-        "job.yaml:7:15: 'max_tokens' must be a whole number, not 1.5\n"
+        "job.yaml:7:15: 'max_tokens' must be a whole number, not 1.5, write its digits, "
+        "without point and exponent\n"
         "job.yaml:8:9: 'seed' must be from 0 to 9007199254740991, not "
         "18446744073709551616\n"
         "job.yaml:9:16: 'temperature' must be from 0 to 100, not 1e999\n"
-        "job.yaml:10:10: 'stop' is empty\n"
-        "job.yaml:10:14: 'stop' must be text, not a list\n"
+        "job.yaml:10:10: 'stop' is empty, leave it out, or name a text that ends the answer\n"
+        "job.yaml:10:14: 'stop' must be text, not a list, quote it if it is a text\n"
         "job.yaml:11:11: 'thinking' must be off, low, high or max, not 'medium'\n"
         "job.yaml:12:18: 'latent_norm_eps' must be from 1.17549e-38 to 1, not 0\n"
         "job.yaml:13:8: 'prompt' has no value\n"
-        "job.yaml:14:7: the format of the row file 'data.xls' is not known, end its name in "
-        ".csv, .tsv or .jsonl, or add 'format'\n"
-        "job.yaml:15:9: 'output' must be a map, not text\n"
+        "job.yaml:14:7: the format of the row file 'data.xls' is not known, save the table as "
+        "CSV in UTF-8\n"
+        "job.yaml:15:9: 'output' must be a map, not text, write {key: value}, or such lines "
+        "below it, indented\n"
         "job.yaml:16:1: unknown key 'temperature', it belongs under 'sampling'\n"
         "job.yaml:17:1: unknown key 'foo'");
 }
@@ -256,7 +258,8 @@ static void messages_have_an_order(void)
                      "job.yaml:4:5: message without 'role'\n"
                      "job.yaml:4:5: message without 'content'\n"
                      "job.yaml:4:6: unknown key 'rle' in messages, did you mean 'role'?\n"
-                     "job.yaml:5:5: 'messages' must be a map, not text");
+                     "job.yaml:5:5: 'messages' must be a map, not text, write {key: value}, or "
+                     "such lines below it, indented");
     CHECK_COMPLAINTS(HEAD "system: s\nmessages: [{role: system, content: t}, {role: user, "
                           "content: a}]\n",
                      "job.yaml:2:1: 'system' cannot be combined with a system message, remove "
@@ -321,10 +324,12 @@ static void inline_rows_must_all_have_what_is_used(void)
                      "");
     CHECK_COMPLAINTS(HEAD "prompt: x\nrows: []\n", "job.yaml:3:7: 'rows' is empty");
     CHECK_COMPLAINTS(HEAD "prompt: x\nrows: [a, {b: [1]}, {_index: 1}, {sampling.foo: 1}]\n",
-                     "job.yaml:3:8: 'rows' must be a map, not text\n"
-                     "job.yaml:3:15: 'b' must be text, not a list\n"
+                     "job.yaml:3:8: 'rows' must be a map, not text, write {key: value}, or "
+                     "such lines below it, indented\n"
+                     "job.yaml:3:15: 'b' must be text, not a list, quote it if it is a text\n"
                      "job.yaml:3:22: '_index' is a built-in variable, choose another name\n"
-                     "job.yaml:3:35: column 'sampling.foo' names no sampling setting");
+                     "job.yaml:3:35: column 'sampling.foo' names no sampling setting, such as "
+                     "sampling.temperature or sampling.max_tokens");
 }
 
 static void row_files_have_a_known_format(void)
@@ -337,7 +342,7 @@ static void row_files_have_a_known_format(void)
                      "job.yaml:3:29: 'format' must be csv, tsv or jsonl, not 'xml'");
     CHECK_COMPLAINTS(HEAD "prompt: x\nrows: {file: a.jsonl, delimiter: \";\", limit: 0}\n",
                      "job.yaml:3:23: 'delimiter' is for CSV files only, remove it\n"
-                     "job.yaml:3:46: 'limit' must be from 1 to 9223372036854775807, not 0");
+                     "job.yaml:3:46: 'limit' must be at least 1, not 0");
     CHECK_COMPLAINTS(
         HEAD "prompt: x\nrows: {file: a.csv, delimiter: \";;\"}\n",
         "job.yaml:3:32: 'delimiter' must be one ASCII character and no quote, such "
@@ -399,7 +404,7 @@ static void what_people_mean_by_a_wrong_form_is_told(void)
                      "filename");
     CHECK_COMPLAINTS("nightjar: 1\nvars: {a: x}\nprompt: \"{{a | upper}}\"\n",
                      "job.yaml:3:10: unknown variable 'a | upper', only a name stands between "
-                     "the braces, there are no filters");
+                     "the braces, there are no filters or conditions");
 }
 
 static void names_in_what_is_broken_are_not_called_unknown(void)
@@ -407,7 +412,7 @@ static void names_in_what_is_broken_are_not_called_unknown(void)
     CHECK_COMPLAINTS("nightjar: 1\nprompt: \"{{a}}\"\nmatrix: {a: [x, x]}\n",
                      "job.yaml:3:17: 'a' has the same value twice, remove one of them");
     CHECK_COMPLAINTS("nightjar: 1\nprompt: \"{{a}} {{b}}\"\nvars: {a: [x]}\n",
-                     "job.yaml:3:11: 'a' must be text, not a list");
+                     "job.yaml:3:11: 'a' must be text, not a list, quote it if it is a text");
     CHECK_COMPLAINTS("nightjar: 1\nprompt: \"{{a}}\"\nrows: {fil: x.csv}\n",
                      "job.yaml:3:7: 'rows' names no 'file'\n"
                      "job.yaml:3:8: unknown key 'fil' in rows, did you mean 'file'?");

@@ -121,7 +121,8 @@ static void a_duplicate_anchor_is_an_error(void)
 static void an_alias_without_an_anchor_is_an_error(void)
 {
     CHECK_COMPLAINTS("nightjar: 1\nprompt: *later\nx-a: &later y\n",
-                     "job.yaml:2:9: alias '*later' has no anchor, define '&name' above it");
+                     "job.yaml:2:9: alias '*later' has no anchor '&later', define it above, or "
+                     "quote a text that begins with '*'");
 }
 
 static void an_alias_inside_its_own_anchor_is_an_error(void)
@@ -408,8 +409,8 @@ static void several_documents_are_several_jobs_and_taken_whole_or_not_at_all(voi
     close_reading(&readings.reading);
     read_jobs(&readings,
               "nightjar: 1\nname: a\nprompt: a\n---\nnightjar: 1\nname: b\nprompts: b\n", NULL);
-    CHECK_TEXT(readings.reading.complaints,
-               "job.yaml:7:10: 'prompts' must be a list, not text");
+    CHECK_TEXT(readings.reading.complaints, "job.yaml:7:10: 'prompts' must be a list, not "
+                                            "text, a single one stands under 'prompt'");
     CHECK_EQ(readings.specs.n_items, 0);
     close_reading(&readings.reading);
 }
@@ -471,10 +472,9 @@ static void other_slips_have_a_place_and_a_way_out(void)
     CHECK_COMPLAINTS("nightjar: 1\nprompt\nname: x\n",
                      "job.yaml:2:1: a key without ': ' behind it, write 'key: value', or quote "
                      "a text of several lines");
-    CHECK_COMPLAINTS(
-        "nightjar: 1\nprompt: !!str 5\n",
-        "job.yaml:2:9: tags (!) have no use here, remove it; the type follows from "
-        "the key");
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: !!str 5\n",
+                     "job.yaml:2:9: tags (!) have no use here, remove it, or quote a text that "
+                     "begins with '!'");
     CHECK_COMPLAINTS("nightjar: 1\nprompt: x\n? [a]\n: b\n",
                      "job.yaml:3:3: a key must be text, not a list");
     CHECK_COMPLAINTS("%FOO\n---\nnightjar: 1\n",
