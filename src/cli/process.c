@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,9 +39,20 @@ static void open_standard_files(void)
     }
 }
 
+/* Long rows and lines come and go. By default malloc takes each as a reason to keep such sizes
+ * for itself, and memory that a run has given back counts against its ceiling. */
+static void give_back_large_memory(void)
+{
+#ifdef __GLIBC__
+    enum { LARGE_BYTES = 256 * 1024 };
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES); /* a hint, as all of malloc's */
+#endif
+}
+
 void nj_process_prepare(void)
 {
     open_standard_files();
+    give_back_large_memory();
     (void)signal(SIGPIPE, SIG_IGN); /* neither can fail for a known signal */
     (void)signal(SIGXFSZ, SIG_IGN);
 }

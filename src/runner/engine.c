@@ -27,14 +27,17 @@ static uint64_t memory_bytes(const struct nj_job_resources *resources,
     return given > 0 ? given : nj_machine_memory_left(nj_file_system_real(), "");
 }
 
-/* What the run holds already (tokenizer, job, ledger, the program itself), and what sampling
- * and the writer of snapshots will. */
+/* What the run holds already (tokenizer, job, ledger, the program itself), and what sampling,
+ * the writer of snapshots and the texts of items will. */
 static uint64_t other_bytes(const struct nj_run_engine *engine,
-                            const struct nj_run_subject *subject)
+                            const struct nj_run_subject *subject,
+                            const struct nj_run_work *work)
 {
-    return nj_machine_memory_held(nj_file_system_real(), "") +
-           (uint64_t)subject->info.dims.n_vocabulary * TOKEN_BYTES +
-           nj_snapshot_writer_total_bytes(engine->snapshot_buffer_bytes);
+    uint64_t n_bytes = nj_machine_memory_held(nj_file_system_real(), "") +
+                       (uint64_t)subject->info.dims.n_vocabulary * TOKEN_BYTES +
+                       nj_snapshot_writer_total_bytes(engine->snapshot_buffer_bytes);
+    uint64_t n_text_bytes = nj_item_memory_of_all(&work->memory, engine->batch);
+    return n_text_bytes < UINT64_MAX - n_bytes ? n_bytes + n_text_bytes : UINT64_MAX;
 }
 
 /* The state of a shared prefix takes the place of a sequence, unless somebody wants so many of
@@ -60,7 +63,7 @@ static struct nj_model_options model_options(const struct nj_run_engine *engine,
         .latent_norm_eps = (double)subject->setting.latent_norm_eps,
         .memory_bytes =
             options->memory_bytes > 0 ? options->memory_bytes : resources->memory_bytes,
-        .other_bytes = other_bytes(engine, subject),
+        .other_bytes = other_bytes(engine, subject, work),
         .n_sequences = engine->batch + n_spare_states(resources, options, work),
         .takes_fewer_sequences = either(options->batch, resources->batch) == 0,
         .n_positions = work->most_positions};
@@ -76,19 +79,68 @@ static uint32_t most_at_once(const struct nj_job_resources *resources,
     return most < n_open ? most : (uint32_t)n_open;
 }
 
+static enum nj_status open_model(struct nj_run_engine *engine, const struct nj_file_system *fs,
+                                 const struct nj_run_subject *subject,
+                                 const struct nj_job_resources *resources,
+                                 const struct nj_run_options *options,
+                                 const struct nj_run_work *work, struct nj_error *err)
+{
+    engine->snapshot_buffer_bytes = nj_snapshot_writer_modest_bytes(
+        &subject->info.dims, engine->batch, memory_bytes(resources, options));
+    struct nj_model_options model = model_options(engine, subject, resources, options, work);
+    enum nj_status status = nj_model_open_through(fs, &model, &engine->model, err);
+    return status == NJ_E_IO ? NJ_E_WEIGHTS : status;
+}
+
+/* The model's plan takes fewer sequences by their states; texts were counted for all of them. A
+ * narrower batch is tried only where that is what may help. */
+static enum nj_status open_as_wide_as_fits(struct nj_run_engine *engine,
+                                           const struct nj_file_system *fs,
+                                           const struct nj_run_subject *subject,
+                                           const struct nj_job_resources *resources,
+                                           const struct nj_run_options *options,
+                                           const struct nj_run_work *work, struct nj_error *err)
+{
+    enum { STEP = 4, NOTHING = 64 /* less than this part of the memory would be won */ };
+    uint64_t memory = memory_bytes(resources, options);
+    engine->batch = nj_item_memory_width(&work->memory, memory, engine->batch);
+    enum nj_status status = open_model(engine, fs, subject, resources, options, work, err);
+    while (status == NJ_E_BUDGET && engine->batch > 1 &&
+           nj_item_memory_of_all(&work->memory, engine->batch) > memory / NOTHING) {
+        engine->batch = engine->batch > STEP ? engine->batch / STEP : 1;
+        status = open_model(engine, fs, subject, resources, options, work, err);
+    }
+    return status;
+}
+
+/* People look for the fault at the model. */
+static enum nj_status name_texts(const struct nj_run_engine *engine,
+                                 const struct nj_run_work *work, enum nj_status status,
+                                 struct nj_error *err)
+{
+    enum { WORTH_A_WORD_BYTES = 1000000 };
+    uint64_t n_bytes = nj_item_memory_of_all(&work->memory, engine->batch);
+    if (status != NJ_E_BUDGET || n_bytes < WORTH_A_WORD_BYTES) {
+        return status;
+    }
+    return nj_prefix(err, status,
+                     "rows, prompts and results of %u item%s of this job may take %llu bytes",
+                     engine->batch, engine->batch == 1 ? "" : "s", (unsigned long long)n_bytes);
+}
+
 enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_file_system *fs,
                                   const struct nj_run_subject *subject,
                                   const struct nj_job_resources *resources,
                                   const struct nj_run_options *options,
                                   const struct nj_run_work *work, struct nj_error *err)
 {
+    bool is_given = either(options->batch, resources->batch) > 0;
     engine->batch = most_at_once(resources, options, work->n_open);
-    engine->snapshot_buffer_bytes = nj_snapshot_writer_modest_bytes(
-        &subject->info.dims, engine->batch, memory_bytes(resources, options));
-    struct nj_model_options model = model_options(engine, subject, resources, options, work);
-    enum nj_status status = nj_model_open_through(fs, &model, &engine->model, err);
+    enum nj_status status =
+        is_given ? open_model(engine, fs, subject, resources, options, work, err)
+                 : open_as_wide_as_fits(engine, fs, subject, resources, options, work, err);
     if (status != NJ_OK) {
-        return status == NJ_E_IO ? NJ_E_WEIGHTS : status;
+        return name_texts(engine, work, status, err);
     }
     char hex[NJ_DIGEST_HEX_BYTES];
     nj_digest_to_hex(&subject->info.fingerprint, hex);

@@ -14,6 +14,7 @@
 #include "job/spec.h"
 #include "model/model.h"
 #include "nightjar/run.h"
+#include "runner/item_memory.h"
 #include "runner/subject.h"
 
 /* Zeroed is closed. */
@@ -29,10 +30,12 @@ struct nj_run_work {
     uint64_t n_open;         /* items without result, at least 1: a batch is never wider */
     uint32_t most_positions; /* prompt and answer of the longest item */
     uint32_t n_shared;       /* ids that items begin with in common; 0: nothing is shared */
+    struct nj_item_memory memory;
 };
 
 /* Without a batch in options or resources it is as wide as memory allows, at most 256; where
- * prefixes are shared there is then room for the state of one besides.
+ * prefixes are shared there is then room for the state of one besides. Rows, prompts and
+ * results are part of it.
  * NJ_E_STATE the model changed since `subject` was read; else as nj_model_open and
  * nj_generator_create. Close it also after a failure. */
 enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_file_system *fs,

@@ -155,6 +155,7 @@ static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items
     identity->items = survey.items;
     *items_before = survey.items_before;
     setup->most_positions = survey.most_positions;
+    setup->memory = survey.memory;
     tell_left_out(setup, survey.n_left_out);
     setup->report->n_items = survey.n_items;
     return NJ_OK;
@@ -215,7 +216,8 @@ static enum nj_status open_engine(struct nj_run_setup *setup, struct nj_error *e
     const struct nj_run_work work = {
         .n_open = setup->ledger.n_items - setup->report->n_items_kept,
         .most_positions = setup->most_positions,
-        .n_shared = nj_run_prefixes_longest(setup->prefixes, setup->options)};
+        .n_shared = nj_run_prefixes_longest(setup->prefixes, setup->options),
+        .memory = setup->memory};
     return nj_run_engine_open(&setup->engine, setup->environment->fs, &setup->subject,
                               &setup->spec->resources, setup->options, &work, err);
 }

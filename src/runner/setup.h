@@ -44,6 +44,7 @@ struct nj_run_setup {
     struct nj_run_limits limits;
     struct nj_item_source source;
     uint32_t most_positions;         /* of the longest item */
+    struct nj_item_memory memory;    /* ditto */
     struct nj_prefix_tree *prefixes; /* which items begin alike */
     struct nj_run_engine engine;     /* closed when nothing is left to compute */
 };

@@ -98,7 +98,7 @@ static enum nj_status enter_item(struct pass *pass, const struct nj_item *item,
 
 /* Also an item without room is looked at: it may be wrong all the same. */
 static enum nj_status survey_item(struct pass *pass, const struct nj_item *item,
-                                  struct nj_error *err)
+                                  uint64_t arena_bytes, struct nj_error *err)
 {
     struct nj_error why;
     pass->ids.n_ids = 0;
@@ -112,6 +112,7 @@ static enum nj_status survey_item(struct pass *pass, const struct nj_item *item,
         pass->survey->n_left_out++;
         return NJ_OK;
     }
+    nj_item_memory_note(&pass->survey->memory, item, arena_bytes, pass->ids.n_ids);
     return enter_item(pass, item, err);
 }
 
@@ -127,7 +128,7 @@ static enum nj_status survey_all(struct pass *pass, struct nj_error *err)
         struct nj_item item;
         status = nj_item_iterator_next(iterator, &arena, &item, &has_item, err);
         if (status == NJ_OK && has_item) {
-            status = survey_item(pass, &item, err);
+            status = survey_item(pass, &item, arena.used_bytes, err);
         }
         nj_arena_deinit(&arena);
     }

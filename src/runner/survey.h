@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "generate/prefix_tree.h"
 #include "job/diagnostics.h"
+#include "runner/item_memory.h"
 #include "runner/ledger.h"
 #include "runner/prompt.h"
 
@@ -23,6 +24,7 @@ struct nj_survey {
     uint64_t n_prompt_tokens;
     uint32_t most_positions;        /* prompt and max_tokens of the longest item */
     uint64_t n_output_tokens_limit; /* sum of max_tokens */
+    struct nj_item_memory memory;   /* of the longest items */
     struct nj_digest items;         /* chained over all items */
     struct nj_digest items_before;  /* chained over the first `n_before` of them */
 };
