@@ -86,12 +86,12 @@ enum nj_status nj_kernels_choose(const char *level_name, const struct nj_kernels
 }
 
 /* One figure for all levels, so that a memory plan does not depend on the processor: a widened
- * row for the scalar one, fixed panels for AVX2, packed activations for AVX-512, up to the same
+ * row for the scalar one, accumulators for AVX2, packed activations for AVX-512, up to a fixed
  * size. */
 size_t nj_kernels_scratch_bytes(uint32_t n_inputs, uint32_t n_rows)
 {
     (void)n_rows; /* no level keeps more rows here than fit */
     size_t row_bytes = (n_inputs * sizeof(float) + 63U) & ~(size_t)63U;
-    size_t panels_bytes = NJ_AVX2_SCRATCH_VALUES * sizeof(float);
-    return row_bytes > panels_bytes ? row_bytes : panels_bytes;
+    size_t fixed_bytes = NJ_SCRATCH_VALUES * sizeof(float);
+    return row_bytes > fixed_bytes ? row_bytes : fixed_bytes;
 }

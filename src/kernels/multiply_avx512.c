@@ -316,8 +316,7 @@ static struct prefetch share_of_next_block(struct weight_rows rows, uint32_t n_w
 static bool wants_packing(const struct nj_matrix *matrix, uint32_t n_rows)
 {
     size_t n_groups = quotient_up(matrix->n_inputs, NJ_LANES);
-    return n_rows >= FEWEST_FOR_PACKING &&
-           n_rows * n_groups * NJ_LANES <= NJ_AVX512_SCRATCH_VALUES;
+    return n_rows >= FEWEST_FOR_PACKING && n_rows * n_groups * NJ_LANES <= NJ_SCRATCH_VALUES;
 }
 
 /* `packed` gets the tiles of tile_inputs_of one after the other, each (group, row, 16). The

@@ -369,7 +369,7 @@ static void multiply_part(const struct nj_matrix *matrix, const struct part *par
  * is, for a part of few rows is slow. */
 static uint32_t part_rows_of(uint32_t n_values, uint32_t n_left)
 {
-    uint32_t most = n_values > 0 ? NJ_AVX512_SCRATCH_VALUES / n_values : MOST_PACKED_ROWS;
+    uint32_t most = n_values > 0 ? NJ_SCRATCH_VALUES / n_values : MOST_PACKED_ROWS;
     most = most < 1 ? 1 : most; /* scratch holds a row, however long */
     most = most < MOST_PACKED_ROWS ? most : MOST_PACKED_ROWS;
     if (n_left <= most) {

@@ -285,7 +285,8 @@ static bool check_probe_everywhere(const struct probe *probe, struct memory *mem
                    check_probe(probe, n_rows, n_rows - 1, memory) &&
                    check_probe(probe, n_rows, n_rows * 5 / 8, memory);
     }
-    static const uint32_t widths[] = {5, 17, 50};
+    /* The last is more than any level does at once. */
+    static const uint32_t widths[] = {5, 17, 50, 135};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         for (uint32_t position = 0; is_right && position < widths[w]; position++) {
             is_right = check_probe(probe, widths[w], position, memory);
