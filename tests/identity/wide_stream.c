@@ -149,6 +149,19 @@ void nj_stream_unpin(struct nj_stream *stream, uint32_t record)
     }
 }
 
+/* There are no files that could be written to. */
+enum nj_status nj_stream_check_files(const struct nj_stream *stream, struct nj_error *err)
+{
+    (void)stream;
+    (void)err;
+    return NJ_OK;
+}
+
+enum nj_status nj_stream_accept_files(struct nj_stream *stream, struct nj_error *err)
+{
+    return nj_stream_check_files(stream, err);
+}
+
 uint32_t nj_stream_n_pinnable(const struct nj_stream *stream)
 {
     (void)stream;
