@@ -1,29 +1,49 @@
 #include "cli/clean_text.h"
 
-#include <stdbool.h>
+struct range {
+    uint32_t first;
+    uint32_t last;
+};
 
-/* C0 and DEL by their byte; C1 controls are two bytes in UTF-8, the first of which is 0xC2. */
-static bool is_control(struct nj_text text, size_t i)
+/* C0, DEL and C1; then what Unicode has to set the direction of writing, and to end lines. */
+static const struct range controls[] = {{0x0000, 0x0008}, {0x000B, 0x001F}, {0x007F, 0x009F},
+                                        {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E},
+                                        {0x2066, 0x2069}};
+
+bool nj_clean_is_control(uint32_t code_point)
 {
-    unsigned char byte = (unsigned char)text.data[i];
-    if (byte == '\n' || byte == '\t') {
-        return false;
+    for (size_t i = 0; i < sizeof controls / sizeof controls[0]; i++) {
+        if (code_point >= controls[i].first && code_point <= controls[i].last) {
+            return true;
+        }
     }
-    bool begins_c1 =
-        byte == 0xC2 && i + 1 < text.length_bytes && (unsigned char)text.data[i + 1] < 0xA0;
-    return byte < 0x20 || byte == 0x7F || begins_c1;
+    return false;
 }
 
 void nj_clean_print(FILE *file, struct nj_text text)
 {
     for (size_t i = 0; i < text.length_bytes;) {
         size_t begin = i;
-        bool is_replaced =
-            nj_text_next(text, &i) == 0xFFFD && (unsigned char)text.data[begin] != 0xEF;
-        if (is_replaced || is_control(text, begin)) {
+        uint32_t code_point = nj_text_next(text, &i);
+        bool is_replaced = code_point == 0xFFFD && (unsigned char)text.data[begin] != 0xEF;
+        if (is_replaced || nj_clean_is_control(code_point)) {
             for (size_t k = begin; k < i; k++) {
                 (void)fprintf(file, "\\x%02X", (unsigned char)text.data[k]);
             }
+        } else {
+            (void)fwrite(text.data + begin, 1, i - begin, file);
+        }
+    }
+}
+
+/* They stand in strings only: between them JSON has spaces and newlines. */
+void nj_clean_print_json(FILE *file, struct nj_text text)
+{
+    for (size_t i = 0; i < text.length_bytes;) {
+        size_t begin = i;
+        uint32_t code_point = nj_text_next(text, &i);
+        if (nj_clean_is_control(code_point)) {
+            (void)fprintf(file, "\\u%04x", (unsigned)code_point);
         } else {
             (void)fwrite(text.data + begin, 1, i - begin, file);
         }

@@ -26,7 +26,7 @@ int nj_json_print(struct nj_json_writer *writer, FILE *file)
         nj_clean_complain(err.text);
         return nj_exit_code_of(status);
     }
-    (void)fwrite(text.data, 1, text.length_bytes, file); /* stdout is checked at the end */
+    nj_clean_print_json(file, text); /* stdout is checked at the end */
     return NJ_EXIT_OK;
 }
 

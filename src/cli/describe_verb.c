@@ -32,7 +32,7 @@ static int describe(const char *path, bool as_json)
     }
     text.data = owned;
     if (as_json) {
-        (void)fwrite(text.data, 1, text.length_bytes, stdout); /* checked at the end */
+        nj_clean_print_json(stdout, text); /* checked at the end */
     } else {
         nj_clean_print(stdout, text);
     }

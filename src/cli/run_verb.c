@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "cli/clean_text.h"
 #include "cli/cli.h"
 #include "cli/complaint.h"
 #include "cli/exit_code.h"
@@ -154,13 +156,18 @@ static void print_quoted(FILE *file, const char *text)
         return;
     }
     (void)fputc('\'', file);
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '\'') {
+    struct nj_text word = nj_text_from(text);
+    for (size_t i = 0; i < word.length_bytes;) {
+        size_t begin = i;
+        uint32_t code_point = nj_text_next(word, &i);
+        bool is_control = nj_clean_is_control(code_point) || code_point < ' ';
+        if (code_point == '\'') {
             (void)fputs("'\\''", file);
-        } else if ((unsigned char)*c < 0x20 || *c == 0x7F) {
-            (void)fprintf(file, "'$'\\x%02x''", (unsigned char)*c);
-        } else {
-            (void)fputc(*c, file);
+        } else if (!is_control) {
+            (void)fwrite(text + begin, 1, i - begin, file);
+        }
+        for (size_t k = begin; k < i && is_control; k++) {
+            (void)fprintf(file, "'$'\\x%02x''", (unsigned char)text[k]);
         }
     }
     (void)fputc('\'', file);

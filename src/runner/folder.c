@@ -190,6 +190,14 @@ void nj_run_folder_close(struct nj_run_folder *folder)
     folder->is_open = false;
 }
 
+/* "." and "a/.." say where a folder is, not what it is called. */
+static bool has_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    return name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 enum nj_status nj_run_folder_move_aside(struct nj_run_folder *folder, const struct nj_log *log,
                                         struct nj_error *err)
 {
@@ -201,6 +209,14 @@ enum nj_status nj_run_folder_move_aside(struct nj_run_folder *folder, const stru
         folder->path[--length] = '\0';
     }
     memcpy(path, folder->path, length + 1);
+    if (!has_name(path)) {
+        return nj_fail(
+            err, NJ_E_USAGE,
+            "%s: a run folder is moved aside by its name, and this path does not say "
+            "it. Nothing was moved; give the folder by its name with --out DIR, from "
+            "another directory",
+            path);
+    }
     unsigned number = 1;
     do {
         (void)snprintf(aside, sizeof aside, "%s.%u", path, number);

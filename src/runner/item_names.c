@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 void nj_item_names_deinit(struct nj_item_names *names)
 {
@@ -16,14 +17,15 @@ static bool is_letter_or_digit(char c)
 }
 
 /* Appends what a name may hold of the text; what it may not becomes one dash, also several
- * bytes in a row. `also` may be kept besides letters and digits, but no dot in front. */
+ * bytes in a row. `also` may be kept besides letters and digits, but in front neither a dot,
+ * which hides a file, nor a dash, which makes it an option. */
 static void append_safe(char *name, size_t limit, struct nj_text text, const char *also)
 {
     size_t length = strlen(name);
     for (size_t i = 0; i < text.length_bytes && length < limit; i++) {
         char c = text.data[i];
-        bool is_kept = is_letter_or_digit(c) ||
-                       (c != '\0' && strchr(also, c) != NULL && !(c == '.' && length == 0));
+        bool is_kept = is_letter_or_digit(c) || (c != '\0' && strchr(also, c) != NULL &&
+                                                 !((c == '.' || c == '-') && length == 0));
         if (is_kept) {
             name[length++] = c;
         } else if (length > 0 && name[length - 1] != '-') {
@@ -34,6 +36,40 @@ static void append_safe(char *name, size_t limit, struct nj_text text, const cha
         length--;
     }
     name[length] = '\0';
+}
+
+/* What some systems take for a device, with any ending. */
+static bool is_device(const char *stem)
+{
+    static const char *const devices[] = {"con", "prn", "aux", "nul", "com", "lpt"};
+    enum { N_WITHOUT_NUMBER = 4, NAME_BYTES = 3 };
+    size_t length = strcspn(stem, ".");
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        bool has_number = i >= N_WITHOUT_NUMBER;
+        bool ends = has_number ? length == NAME_BYTES + 1 && stem[NAME_BYTES] >= '1' &&
+                                     stem[NAME_BYTES] <= '9'
+                               : length == NAME_BYTES;
+        if (ends && strncasecmp(stem, devices[i], NAME_BYTES) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A name that means something else to a system or a command gets a word in front. */
+static void disarm(char stem[NJ_ITEM_NAME_STEM_BYTES + 1])
+{
+    static const char word[] = "item-";
+    size_t n_word = sizeof word - 1;
+    size_t length = strlen(stem);
+    if (!is_device(stem)) {
+        return;
+    }
+    length =
+        length + n_word <= NJ_ITEM_NAME_STEM_BYTES ? length : NJ_ITEM_NAME_STEM_BYTES - n_word;
+    memmove(stem + n_word, stem, length);
+    memcpy(stem, word, n_word);
+    stem[n_word + length] = '\0';
 }
 
 static void write_stem(const struct nj_item *item, char stem[NJ_ITEM_NAME_STEM_BYTES + 1])
@@ -49,6 +85,7 @@ static void write_stem(const struct nj_item *item, char stem[NJ_ITEM_NAME_STEM_B
     if (stem[0] == '\0') {
         (void)snprintf(stem, NJ_ITEM_NAME_STEM_BYTES + 1, "item");
     }
+    disarm(stem);
 }
 
 /* FNV-1a over the name in lower case: "A.md" and "a.md" are one file for some systems. Two

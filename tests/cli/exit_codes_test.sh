@@ -65,6 +65,15 @@ kill -TERM "$pid"
 wait "$pid"
 has held.err "continue with: nightjar run long.yaml --threads 1 --out busy"
 
+name="a run folder that is not called by its name is not moved"
+for path in . ./ ../done/.; do
+    (cd done && "$nightjar" run ../job.yaml --model ../model --out "$path" --fresh >../out 2>../err)
+    code=$?
+    [ "$code" -eq 2 ] || fail "$path: exit code $code"
+    has err "does not say it. Nothing was moved"
+done
+[ -s done/results.jsonl ] || fail "it was moved"
+
 # A folder of somebody else's is left as it is, whatever the flag; hidden files are in nobody's way.
 ls -lA model >before
 both "a folder with other files and no run" 6 state job.yaml --out model

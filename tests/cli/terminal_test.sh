@@ -56,6 +56,14 @@ odd=$(printf 'a\033[31mb')
 check "a control character in a path is shown as what it is" 0 \
     on_terminal xterm "$nightjar" run job.yaml --out "'$odd'"
 has out 'a\x1B[31mb/results.jsonl'
+turned=$(printf 'a\342\200\256b')
+check "--json on a terminal, of a name that turns the direction" 0 \
+    on_terminal xterm "$nightjar" run job.yaml --json --out "$turned"
+has out 'a\u202eb'
+lacks out "$turned"
+printf 'nightjar: 1\nname: "%s"\nmodel: model\nids: [1]\nid: "%s"\nsampling: {n: 0}\n' "$turned" "$turned" >turned.yaml
+check "a mistake in a job of such a name" 3 "$nightjar" validate turned.yaml
+lacks err "$turned"
 check "and a program gets the path itself" 0 "$nightjar" run job.yaml --out "$odd"
 has out "$odd/results.jsonl"
 cp job.yaml "$odd.yaml"

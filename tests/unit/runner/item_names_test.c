@@ -50,6 +50,23 @@ static void what_a_template_gives_is_made_safe(void)
     check_filename("a/b\\c:d\n", "a-b-c-d.md");
     check_filename("//", "item.md");
     check_filename("...", "item.md");
+    check_filename("..", "item.md");
+    check_filename("-rf", "rf.md");
+    check_filename("--", "item.md");
+    check_filename("-.x", "x.md");
+    check_filename("\xe2\x80\xae"
+                   "dm.exe",
+                   "dm.exe.md");
+}
+
+/* Results are carried to other systems. */
+static void no_name_is_a_device_of_some_system(void)
+{
+    check_filename("CON", "item-CON.md");
+    check_filename("aux.v2", "item-aux.v2.md");
+    check_filename("Lpt9", "item-Lpt9.md");
+    check_filename("com0", "com0.md");
+    check_filename("console", "console.md");
 }
 
 static void a_name_is_never_longer_than_its_limit(void)
@@ -102,6 +119,7 @@ int main(void)
 {
     RUN(a_name_is_made_of_index_and_id);
     RUN(what_a_template_gives_is_made_safe);
+    RUN(no_name_is_a_device_of_some_system);
     RUN(a_name_is_never_longer_than_its_limit);
     RUN(equal_names_are_told_apart_in_input_order);
     RUN(many_equal_names_take_no_long_time);
