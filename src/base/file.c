@@ -38,6 +38,13 @@ static ssize_t real_write(void *context, int fd, const void *data, size_t length
     return write(fd, data, length_bytes);
 }
 
+static ssize_t real_write_at(void *context, int fd, const void *data, size_t length_bytes,
+                             off_t offset)
+{
+    (void)context;
+    return pwrite(fd, data, length_bytes, offset);
+}
+
 static int real_data_sync(void *context, int fd)
 {
     (void)context;
@@ -54,6 +61,15 @@ static int real_truncate(void *context, int fd, off_t length_bytes)
 {
     (void)context;
     return ftruncate(fd, length_bytes);
+}
+
+static int real_reserve(void *context, int fd, off_t length_bytes)
+{
+    (void)context;
+    if (fallocate(fd, 0, 0, length_bytes) == 0) {
+        return 0;
+    }
+    return errno == EOPNOTSUPP ? ftruncate(fd, length_bytes) : -1;
 }
 
 static int real_rename_at(void *context, int from_directory_fd, const char *from,
@@ -89,9 +105,11 @@ const struct nj_file_system *nj_file_system_real(void)
         .close = real_close,
         .read_at = real_read_at,
         .write = real_write,
+        .write_at = real_write_at,
         .data_sync = real_data_sync,
         .sync = real_sync,
         .truncate = real_truncate,
+        .reserve = real_reserve,
         .rename_at = real_rename_at,
         .unlink_at = real_unlink_at,
         .make_directory_at = real_make_directory_at,
@@ -526,6 +544,27 @@ enum nj_status nj_file_append(const struct nj_file_system *fs, int fd, struct nj
             const char *reason = n == 0 ? "nothing was accepted" : strerror(errno);
             return nj_fail(err, NJ_E_STORAGE, "append to %s: %s, %zu of %zu bytes written",
                            name, reason, done, content.length_bytes);
+        }
+        done += (size_t)n;
+    }
+    return NJ_OK;
+}
+
+enum nj_status nj_file_write_exactly(const struct nj_file_system *fs, int fd,
+                                     struct nj_bytes content, uint64_t offset, const char *name,
+                                     struct nj_error *err)
+{
+    size_t done = 0;
+    while (done < content.length_bytes) {
+        ssize_t n = fs->write_at(fs->context, fd, content.data + done,
+                                 content.length_bytes - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            const char *reason = n == 0 ? "nothing was accepted" : strerror(errno);
+            return nj_fail(err, NJ_E_STORAGE, "write %s at %" PRIu64 ": %s, %zu of %zu bytes",
+                           name, offset, reason, done, content.length_bytes);
         }
         done += (size_t)n;
     }

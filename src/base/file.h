@@ -29,9 +29,14 @@ struct nj_file_system {
     int (*close)(void *context, int fd);
     ssize_t (*read_at)(void *context, int fd, void *data, size_t length_bytes, off_t offset);
     ssize_t (*write)(void *context, int fd, const void *data, size_t length_bytes);
+    ssize_t (*write_at)(void *context, int fd, const void *data, size_t length_bytes,
+                        off_t offset);
     int (*data_sync)(void *context, int fd);
     int (*sync)(void *context, int fd);
     int (*truncate)(void *context, int fd, off_t length_bytes);
+    /* The file is so long, and its blocks are taken: a write inside finds room. Where the file
+     * system cannot promise that, the file is only made so long. */
+    int (*reserve)(void *context, int fd, off_t length_bytes);
     int (*rename_at)(void *context, int from_directory_fd, const char *from,
                      int to_directory_fd, const char *to);
     int (*unlink_at)(void *context, int directory_fd, const char *name);
@@ -83,6 +88,11 @@ enum nj_status nj_file_read_whole(const struct nj_file_system *fs, int directory
 /* Appends all of it at the descriptor's end, looping over short writes. NJ_E_STORAGE. */
 enum nj_status nj_file_append(const struct nj_file_system *fs, int fd, struct nj_bytes content,
                               const char *name, struct nj_error *err);
+
+/* Writes all of it at `offset`, looping over short writes. NJ_E_STORAGE. */
+enum nj_status nj_file_write_exactly(const struct nj_file_system *fs, int fd,
+                                     struct nj_bytes content, uint64_t offset, const char *name,
+                                     struct nj_error *err);
 
 /* fdatasync. NJ_E_STORAGE; the descriptor must not be used for more data afterwards. */
 enum nj_status nj_file_data_sync(const struct nj_file_system *fs, int fd, const char *name,

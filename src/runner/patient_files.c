@@ -70,6 +70,18 @@ static ssize_t patient_write(void *context, int fd, const void *data, size_t len
     return n;
 }
 
+static ssize_t patient_write_at(void *context, int fd, const void *data, size_t length_bytes,
+                                off_t offset)
+{
+    struct nj_patient_files *files = context;
+    struct attempt attempt = {.files = files, .n_bytes = length_bytes};
+    ssize_t n = 0;
+    do {
+        n = files->below->write_at(files->below->context, fd, data, length_bytes, offset);
+    } while (tries_again(&attempt, n < 0));
+    return n;
+}
+
 static int patient_data_sync(void *context, int fd)
 {
     const struct nj_patient_files *files = context;
@@ -86,6 +98,17 @@ static int patient_truncate(void *context, int fd, off_t length_bytes)
 {
     const struct nj_patient_files *files = context;
     return files->below->truncate(files->below->context, fd, length_bytes);
+}
+
+static int patient_reserve(void *context, int fd, off_t length_bytes)
+{
+    struct nj_patient_files *files = context;
+    struct attempt attempt = {.files = files, .n_bytes = (uint64_t)length_bytes};
+    int result = 0;
+    do {
+        result = files->below->reserve(files->below->context, fd, length_bytes);
+    } while (tries_again(&attempt, result != 0));
+    return result;
 }
 
 static int patient_rename_at(void *context, int from_directory_fd, const char *from,
@@ -134,9 +157,11 @@ void nj_patient_files_init(struct nj_patient_files *files, const struct nj_file_
                                            .close = patient_close,
                                            .read_at = patient_read_at,
                                            .write = patient_write,
+                                           .write_at = patient_write_at,
                                            .data_sync = patient_data_sync,
                                            .sync = patient_sync,
                                            .truncate = patient_truncate,
+                                           .reserve = patient_reserve,
                                            .rename_at = patient_rename_at,
                                            .unlink_at = patient_unlink_at,
                                            .make_directory_at = patient_make_directory_at,

@@ -18,15 +18,20 @@ static const char *name_of(const struct faulty_files *faulty, int fd)
 static void remember_name(struct faulty_files *faulty, int fd, const char *name)
 {
     if (fd >= 0 && fd < FAULTY_N_DESCRIPTORS) {
+        (void)pthread_mutex_lock(&faulty->lock);
         (void)snprintf(faulty->names[fd], FAULTY_NAME_BYTES, "%s", name);
+        (void)pthread_mutex_unlock(&faulty->lock);
     }
 }
 
 /* Before a call that makes something durable. */
 static void begin_step(struct faulty_files *faulty, const char *name)
 {
+    (void)pthread_mutex_lock(&faulty->lock);
     faulty->n_durable_steps++;
-    if (faulty->n_durable_steps == faulty->kill_at_step) {
+    bool is_last = faulty->n_durable_steps == faulty->kill_at_step;
+    (void)pthread_mutex_unlock(&faulty->lock);
+    if (is_last) {
         kill_ourselves();
     }
     if (faulty->hear_step != NULL) {
@@ -54,13 +59,16 @@ static enum faulty_effect begin_call(struct faulty_files *faulty, enum faulty_ca
     if (!is_counted(faulty, name)) {
         return FAULTY_NONE;
     }
+    (void)pthread_mutex_lock(&faulty->lock);
     unsigned long number = ++faulty->n_calls[call];
     const struct faulty_rule *rule = &faulty->rules[call];
-    bool applies = number == rule->at || (rule->for_ever && number > rule->at);
-    if (rule->effect == FAULTY_NONE || !applies) {
+    bool applies = rule->effect != FAULTY_NONE &&
+                   (number == rule->at || (rule->for_ever && number > rule->at));
+    faulty->fired = faulty->fired || applies;
+    (void)pthread_mutex_unlock(&faulty->lock);
+    if (!applies) {
         return FAULTY_NONE;
     }
-    faulty->fired = true;
     errno = rule->error_number;
     return rule->effect;
 }
@@ -145,6 +153,28 @@ static ssize_t faulty_write(void *context, int fd, const void *data, size_t leng
     return below->write(below->context, fd, data, length_bytes);
 }
 
+static ssize_t faulty_write_at(void *context, int fd, const void *data, size_t length_bytes,
+                               off_t offset)
+{
+    struct faulty_files *faulty = context;
+    const struct nj_file_system *below = faulty->below;
+    switch (begin_call(faulty, FAULTY_WRITE, name_of(faulty, fd))) {
+    case FAULTY_FAIL:
+        return -1;
+    case FAULTY_KILL:
+        (void)below->write_at(below->context, fd, data, half(length_bytes),
+                              offset); /* we die anyway */
+        kill_ourselves();
+        break;
+    case FAULTY_CUT:
+        length_bytes = half(length_bytes);
+        break;
+    case FAULTY_NONE:
+        break;
+    }
+    return below->write_at(below->context, fd, data, length_bytes, offset);
+}
+
 static int faulty_data_sync(void *context, int fd)
 {
     struct faulty_files *faulty = context;
@@ -172,6 +202,15 @@ static int faulty_truncate(void *context, int fd, off_t length_bytes)
         return -1;
     }
     return faulty->below->truncate(faulty->below->context, fd, length_bytes);
+}
+
+static int faulty_reserve(void *context, int fd, off_t length_bytes)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_RESERVE, name_of(faulty, fd))) {
+        return -1;
+    }
+    return faulty->below->reserve(faulty->below->context, fd, length_bytes);
 }
 
 static int faulty_rename_at(void *context, int from_directory_fd, const char *from,
@@ -216,16 +255,18 @@ static int faulty_status(void *context, int fd, struct stat *status)
 
 void faulty_files_init(struct faulty_files *faulty, const struct nj_file_system *below)
 {
-    *faulty = (struct faulty_files){.below = below};
+    *faulty = (struct faulty_files){.below = below, .lock = PTHREAD_MUTEX_INITIALIZER};
     faulty->table = (struct nj_file_system){
         .context = faulty,
         .open_at = faulty_open_at,
         .close = faulty_close,
         .read_at = faulty_read_at,
         .write = faulty_write,
+        .write_at = faulty_write_at,
         .data_sync = faulty_data_sync,
         .sync = faulty_sync,
         .truncate = faulty_truncate,
+        .reserve = faulty_reserve,
         .rename_at = faulty_rename_at,
         .unlink_at = faulty_unlink_at,
         .make_directory_at = faulty_make_directory_at,

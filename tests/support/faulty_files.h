@@ -9,11 +9,12 @@
  * So a loop over n = 1, 2, 3 ... until nothing fired has failed every call once. For crash
  * tests the process can be killed at a call instead: SIGKILL, which nothing can catch.
  *
- * Threads: one at a time.
+ * Threads: one at a time sets rules; calls may come from several, and are counted one by one.
  */
 #ifndef NJ_TESTS_SUPPORT_FAULTY_FILES_H
 #define NJ_TESTS_SUPPORT_FAULTY_FILES_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/file.h"
@@ -22,10 +23,11 @@ enum faulty_call {
     FAULTY_OPEN,
     FAULTY_CLOSE,
     FAULTY_READ,
-    FAULTY_WRITE,
+    FAULTY_WRITE, /* at the end or in place */
     FAULTY_DATA_SYNC,
     FAULTY_SYNC,
     FAULTY_TRUNCATE,
+    FAULTY_RESERVE,
     FAULTY_RENAME,
     FAULTY_UNLINK,
     FAULTY_MAKE_DIRECTORY,
@@ -54,6 +56,7 @@ struct faulty_files {
     struct nj_file_system
         table; /* hand this to the code under test; its context is this struct */
     const struct nj_file_system *below;
+    pthread_mutex_t lock; /* guards counts, names and `fired` */
     unsigned long n_calls[FAULTY_N_CALLS];
     unsigned long n_durable_steps; /* calls of data_sync, sync and rename together */
     struct faulty_rule rules[FAULTY_N_CALLS];

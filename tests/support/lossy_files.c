@@ -116,6 +116,26 @@ static ssize_t lossy_write(void *context, int fd, const void *data, size_t lengt
     return n;
 }
 
+static ssize_t lossy_write_at(void *context, int fd, const void *data, size_t length_bytes,
+                              off_t offset)
+{
+    struct lossy_files *lossy = context;
+    if (!begin_change(lossy)) {
+        return -1;
+    }
+    ssize_t n = lossy->below->write_at(lossy->below->context, fd, data, length_bytes, offset);
+    struct lossy_file *file = file_of(lossy, fd);
+    if (n > 0 && file != NULL) {
+        uint64_t end = (uint64_t)offset + (uint64_t)n;
+        lossy->writes[take_place(&lossy->n_writes, LOSSY_WRITES_LIMIT)] =
+            (struct lossy_write){.file = (uint32_t)(file - lossy->files),
+                                 .offset = (uint64_t)offset,
+                                 .length_bytes = (uint64_t)n};
+        file->length_bytes = file->length_bytes < end ? end : file->length_bytes;
+    }
+    return n;
+}
+
 static void forget_writes(struct lossy_files *lossy, const struct lossy_file *file)
 {
     uint32_t n_kept = 0;
@@ -168,6 +188,20 @@ static int lossy_truncate(void *context, int fd, off_t length_bytes)
         file->length_bytes = (uint64_t)length_bytes;
     }
     return lossy->below->truncate(lossy->below->context, fd, length_bytes);
+}
+
+static int lossy_reserve(void *context, int fd, off_t length_bytes)
+{
+    struct lossy_files *lossy = context;
+    if (!begin_change(lossy)) {
+        return -1;
+    }
+    struct lossy_file *file = file_of(lossy, fd);
+    if (file != NULL) {
+        file->length_bytes = (uint64_t)length_bytes;
+        file->is_reserved = true;
+    }
+    return lossy->below->reserve(lossy->below->context, fd, length_bytes);
 }
 
 static int lossy_rename_at(void *context, int from_directory_fd, const char *from,
@@ -226,9 +260,11 @@ void lossy_files_init(struct lossy_files *lossy, const struct nj_file_system *be
         .close = lossy_close,
         .read_at = lossy_read_at,
         .write = lossy_write,
+        .write_at = lossy_write_at,
         .data_sync = lossy_data_sync,
         .sync = lossy_data_sync,
         .truncate = lossy_truncate,
+        .reserve = lossy_reserve,
         .rename_at = lossy_rename_at,
         .unlink_at = lossy_unlink_at,
         .make_directory_at = lossy_make_directory_at,
@@ -282,7 +318,7 @@ static void lose_writes(struct lossy_files *lossy, uint32_t index, uint64_t *see
         write_zeros(fd, write->offset + n_kept, write->length_bytes - n_kept);
         end = n_kept > 0 ? write->offset + n_kept : end;
     }
-    if (any && draw(seed, 2) == 0 && ftruncate(fd, (off_t)end) != 0) {
+    if (any && !file->is_reserved && draw(seed, 2) == 0 && ftruncate(fd, (off_t)end) != 0) {
         abort();
     }
     if (fd >= 0) {

@@ -7,7 +7,7 @@
  *
  * Until the power goes every call works on the real files. From then on all fail. Losing then
  * decides by the seed for each write since its file's last sync whether it reached the disk,
- * half of it did, or nothing (later writes may have: what is missing between reads as zeros),
+ * half of it did, or nothing (later writes may have: what is missing reads as zeros),
  * and for each name made, renamed or removed since its folder's last sync whether that did.
  *
  * Threads: one at a time.
@@ -33,6 +33,7 @@ struct lossy_file {
     int directory_fd;
     char name[LOSSY_NAME_BYTES];
     uint64_t length_bytes;
+    bool is_reserved; /* its length does not depend on what is written */
 };
 
 /* A write that was not synced since. */
