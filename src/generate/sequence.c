@@ -207,8 +207,9 @@ enum nj_status nj_sequence_create(const struct nj_sequence_setting *setting,
     nj_chat_parser_init(&created->parser, format, (enum nj_thinking)options->thinking);
     enum nj_status status = copy_options(created, options, err);
     if (status == NJ_OK) {
-        status = nj_state_create(nj_model_dims(setting->model), nj_model_budget(setting->model),
-                                 &created->state, err);
+        status = nj_state_create_in(nj_model_state_home(setting->model),
+                                    nj_model_dims(setting->model),
+                                    nj_model_budget(setting->model), &created->state, err);
     }
     if (status == NJ_OK) {
         status = take_tokens(created, options, err);

@@ -4,6 +4,7 @@
 
 #include "base/elementary.h"
 #include "model/profile.h"
+#include "model/state_window.h"
 
 /* Added to the sum of squares under the root when q and k are normalised. */
 static const float l2_norm_eps = 1e-6F;
@@ -133,7 +134,7 @@ struct stepping {
     const struct nj_compute *compute;
     const struct nj_delta_weights *weights;
     const struct nj_dims *dims;
-    const struct nj_runs *runs;
+    const struct nj_runs *runs; /* of the window */
     const struct buffers *buffers;
     uint32_t layer;
 };
@@ -215,6 +216,37 @@ static void step_heads(void *context, uint32_t begin, uint32_t end, uint32_t thr
     }
 }
 
+static void step_window(struct stepping *stepping)
+{
+    const struct nj_compute *compute = stepping->compute;
+    const struct nj_dims *dims = stepping->dims;
+    uint32_t n_runs = stepping->runs->n_runs;
+    uint64_t rows_per_run = nj_state_window_n_rows(stepping->runs) / n_runs + 1;
+    uint64_t conv_work = rows_per_run * n_channels(dims) * 3 * (dims->n_taps + 16);
+    nj_compute_spread(compute, n_runs, conv_work, convolve_runs, stepping);
+    nj_profile_lap(compute, NJ_OPERATION_CONVOLUTION);
+    uint64_t step_work = rows_per_run * dims->n_delta * dims->n_delta * 4;
+    nj_compute_spread(compute, n_runs * dims->n_delta_heads, step_work, step_heads, stepping);
+    nj_profile_lap(compute, NJ_OPERATION_DELTA_STEP);
+}
+
+/* Steps every state of the layer, as many at a time as are in memory. */
+static enum nj_status step_states(struct stepping stepping, const struct nj_runs *runs,
+                                  struct nj_error *err)
+{
+    struct nj_runs window = {.n_runs = 0};
+    stepping.runs = &window;
+    for (uint32_t first = 0; first < runs->n_runs; first += window.n_runs) {
+        enum nj_status status = nj_state_window_open(runs, stepping.layer, first, &window, err);
+        if (status != NJ_OK) {
+            return status;
+        }
+        step_window(&stepping);
+        nj_state_window_close(&window);
+    }
+    return NJ_OK;
+}
+
 enum nj_status nj_delta_attention(const struct nj_compute *compute,
                                   const struct nj_delta_weights *weights,
                                   const struct nj_dims *dims, uint32_t layer,
@@ -228,15 +260,15 @@ enum nj_status nj_delta_attention(const struct nj_compute *compute,
         return status;
     }
     nj_profile_lap(compute, NJ_OPERATION_DELTA_PRODUCTS);
-    struct stepping stepping = {compute, weights, dims, runs, &buffers, layer};
-    uint64_t rows_per_run = n_rows / runs->n_runs + 1;
-    uint64_t conv_work = rows_per_run * n_channels(dims) * 3 * (dims->n_taps + 16);
-    nj_compute_spread(compute, runs->n_runs, conv_work, convolve_runs, &stepping);
-    nj_profile_lap(compute, NJ_OPERATION_CONVOLUTION);
-    uint64_t step_work = rows_per_run * dims->n_delta * dims->n_delta * 4;
-    nj_compute_spread(compute, runs->n_runs * dims->n_delta_heads, step_work, step_heads,
-                      &stepping);
-    nj_profile_lap(compute, NJ_OPERATION_DELTA_STEP);
+    struct stepping stepping = {.compute = compute,
+                                .weights = weights,
+                                .dims = dims,
+                                .buffers = &buffers,
+                                .layer = layer};
+    status = step_states(stepping, runs, err);
+    if (status != NJ_OK) {
+        return status;
+    }
     status = nj_compute_linear(compute, &weights->output, buffers.heads, n_channels(dims),
                                n_rows, out, dims->n_hidden, err);
     nj_profile_lap(compute, NJ_OPERATION_DELTA_PRODUCTS);

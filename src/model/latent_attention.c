@@ -6,6 +6,7 @@
 
 #include "model/norm.h"
 #include "model/profile.h"
+#include "model/state_window.h"
 
 /* Heads that share one pass over a sequence's pages. */
 enum { HEADS_PER_GROUP = 16 };
@@ -69,10 +70,10 @@ struct attention {
     const struct nj_compute *compute;
     const struct nj_latent_weights *weights;
     const struct nj_dims *dims;
-    const struct nj_runs *runs;
+    const struct nj_runs *runs; /* of the window */
     const struct buffers *buffers;
     uint32_t layer;
-    uint32_t n_rows;
+    uint32_t n_rows;      /* of the sweep */
     struct nj_tile kv_up; /* the tile of kv_b_proj at hand */
 };
 
@@ -127,22 +128,15 @@ static void remember_runs(void *context, uint32_t begin, uint32_t end, uint32_t 
     }
 }
 
-static enum nj_status remember(struct attention *attention, const float *x,
-                               struct nj_error *err)
+static enum nj_status project_cached(const struct attention *attention, const float *x,
+                                     struct nj_error *err)
 {
     const struct nj_dims *dims = attention->dims;
     enum nj_status status = nj_compute_linear(
         attention->compute, &attention->weights->kv_down, x, dims->n_hidden, attention->n_rows,
         attention->buffers->cached, cached_width(dims), err);
-    if (status != NJ_OK) {
-        return status;
-    }
     nj_profile_lap(attention->compute, NJ_OPERATION_LATENT_PRODUCTS);
-    uint64_t work = (uint64_t)cached_width(dims) * 4;
-    nj_compute_spread(attention->compute, attention->runs->n_runs, work, remember_runs,
-                      attention);
-    nj_profile_lap(attention->compute, NJ_OPERATION_NORM);
-    return NJ_OK;
+    return status;
 }
 
 /* Rows of kv_b_proj of one head: n_nope key rows, then n_value value rows. */
@@ -331,14 +325,14 @@ static const struct nj_run *run_of_row(const struct nj_runs *runs, uint32_t row)
     return &runs->runs[low];
 }
 
-/* Item: (row, group of heads). */
+/* Item: (row of the window, group of heads). */
 static void attend_groups(void *context, uint32_t begin, uint32_t end, uint32_t thread_index)
 {
     const struct attention *attention = context;
     const struct nj_dims *dims = attention->dims;
     uint32_t groups = n_groups(dims);
     for (uint32_t i = begin; i < end; i++) {
-        uint32_t row = i / groups;
+        uint32_t row = attention->runs->runs[0].first_row + i / groups;
         uint32_t first_head = i % groups * HEADS_PER_GROUP;
         uint32_t left = dims->n_heads - first_head;
         const struct nj_run *run = run_of_row(attention->runs, row);
@@ -381,6 +375,39 @@ static enum nj_status gate_and_project(const struct attention *attention, const 
                              attention->n_rows, out, dims->n_hidden, err);
 }
 
+static void attend_window(struct attention *attention)
+{
+    const struct nj_dims *dims = attention->dims;
+    const struct nj_compute *compute = attention->compute;
+    uint64_t remember_work = (uint64_t)cached_width(dims) * 4;
+    nj_compute_spread(compute, attention->runs->n_runs, remember_work, remember_runs,
+                      attention);
+    nj_profile_lap(compute, NJ_OPERATION_NORM);
+    uint64_t group_work =
+        mean_visible(attention->runs) * HEADS_PER_GROUP * 2 * cached_width(dims);
+    uint32_t n_rows = nj_state_window_n_rows(attention->runs);
+    nj_compute_spread(compute, n_rows * n_groups(dims), group_work, attend_groups, attention);
+    nj_profile_lap(compute, NJ_OPERATION_ATTENTION);
+}
+
+/* Appends to every state of the layer and looks at it, as many at a time as are in memory. */
+static enum nj_status attend_states(struct attention *attention, const struct nj_runs *runs,
+                                    struct nj_error *err)
+{
+    struct nj_runs window = {.n_runs = 0};
+    enum nj_status status = NJ_OK;
+    attention->runs = &window;
+    for (uint32_t first = 0; first < runs->n_runs && status == NJ_OK; first += window.n_runs) {
+        status = nj_state_window_open(runs, attention->layer, first, &window, err);
+        if (status == NJ_OK) {
+            attend_window(attention);
+            nj_state_window_close(&window);
+        }
+    }
+    attention->runs = runs;
+    return status;
+}
+
 enum nj_status nj_latent_attention(const struct nj_compute *compute,
                                    const struct nj_latent_weights *weights,
                                    const struct nj_dims *dims, uint32_t layer,
@@ -400,7 +427,7 @@ enum nj_status nj_latent_attention(const struct nj_compute *compute,
     if (status != NJ_OK) {
         return status;
     }
-    status = remember(&attention, x, err);
+    status = project_cached(&attention, x, err);
     if (status != NJ_OK) {
         return status;
     }
@@ -409,9 +436,10 @@ enum nj_status nj_latent_attention(const struct nj_compute *compute,
     if (status != NJ_OK) {
         return status;
     }
-    uint64_t group_work = mean_visible(runs) * HEADS_PER_GROUP * 2 * cached_width(dims);
-    nj_compute_spread(compute, n_rows * n_groups(dims), group_work, attend_groups, &attention);
-    nj_profile_lap(compute, NJ_OPERATION_ATTENTION);
+    status = attend_states(&attention, runs, err);
+    if (status != NJ_OK) {
+        return status;
+    }
     uint64_t expand_work = (uint64_t)n_rows * dims->n_value * dims->kv_rank;
     status = for_heads(&attention, expand_heads, expand_work, false, err);
     if (status != NJ_OK) {

@@ -238,6 +238,16 @@ struct nj_byte_budget *nj_model_budget(struct nj_model *model)
     return &model->budget;
 }
 
+void nj_model_set_state_home(struct nj_model *model, const struct nj_state_home *home)
+{
+    model->home = home;
+}
+
+const struct nj_state_home *nj_model_state_home(const struct nj_model *model)
+{
+    return model->home;
+}
+
 enum nj_status nj_model_info_open(const struct nj_file_system *fs, const char *directory,
                                   struct nj_model_info *info, struct nj_error *err)
 {

@@ -12,6 +12,7 @@
 #include "format/weight_index.h"
 #include "model/dims.h"
 #include "model/memory_plan.h"
+#include "model/state_home.h"
 #include "nightjar/model.h"
 #include "stream/stream.h"
 
@@ -48,6 +49,11 @@ uint32_t nj_model_max_rows(const struct nj_model *model);
 uint64_t nj_model_read_bytes(const struct nj_model *model);
 /* Pays for states too; borrowed. */
 struct nj_byte_budget *nj_model_budget(struct nj_model *model);
+
+/* Where the states of sequences live that are made from now on; NULL: in memory. Borrowed, and
+ * must outlive them. */
+void nj_model_set_state_home(struct nj_model *model, const struct nj_state_home *home);
+const struct nj_state_home *nj_model_state_home(const struct nj_model *model);
 
 /* Config, headers and fingerprint without reading weights into memory (describe, validate). */
 struct nj_model_info {

@@ -16,6 +16,7 @@
 #include "model/dims.h"
 #include "model/memory_plan.h"
 #include "model/scale_check.h"
+#include "model/state_home.h"
 #include "model/sweep_memory.h"
 #include "model/weights.h"
 #include "model/workspace.h"
@@ -35,6 +36,7 @@ struct nj_model {
     struct nj_compute compute;
     struct nj_workspace workspace;
     uint8_t *thread_memory;
+    const struct nj_state_home *home; /* of states that are made; NULL: memory */
     int32_t *first_bad_layer; /* (max_rows), of the last sweep */
     char fingerprint[NJ_DIGEST_HEX_BYTES];
     const struct nj_file_system *fs; /* borrowed */

@@ -28,6 +28,9 @@ static enum nj_status begin_run(struct nj_runs *runs, struct nj_state *state, ui
         return nj_fail(err, NJ_E_STATE,
                        "row %u: a broken-off sweep left this state unusable; reset it", row);
     }
+    if (runs->n_runs > 0 && nj_state_home(state) != nj_state_home(runs->runs[0].state)) {
+        return nj_fail(err, NJ_E_USAGE, "row %u: states of one sweep have one home", row);
+    }
     runs->runs[runs->n_runs++] = (struct nj_run){
         .state = state, .first_row = row, .first_position = nj_state_length(state)};
     return NJ_OK;

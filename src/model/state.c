@@ -6,16 +6,22 @@
 
 #include "base/vector.h"
 
+enum { FORK_PIECE_VALUES = 1 << 18 }; /* 1 MiB */
+
 /* 64 positions of all MLA layers, layer after layer; shared by forks once it is full. */
 struct page {
     uint32_t n_owners;
     float *values; /* (MLA layers, 64, kv_rank + n_rope) */
 };
 
-/* Invariant: pages cover `length`; only the state itself owns a page that it still fills. */
+/* Invariant: pages cover `length`; only the state itself owns a page that it still fills. With
+ * a home there is no memory of its own. */
 struct nj_state {
     const struct nj_dims *dims;
     struct nj_byte_budget *budget;
+    const struct nj_state_home *home; /* NULL: the values are here */
+    uint32_t seat;
+    float *shown; /* by the window that is open: a layer's values */
     uint32_t length;
     uint32_t next_length; /* that was reserved for last */
     bool is_broken;
@@ -100,8 +106,20 @@ static void *take_zeroed(struct nj_byte_budget *budget, uint64_t bytes, enum nj_
     return memory;
 }
 
-enum nj_status nj_state_create(const struct nj_dims *dims, struct nj_byte_budget *budget,
-                               struct nj_state **state, struct nj_error *err)
+static enum nj_status find_place(struct nj_state *state, struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    if (state->home != NULL) {
+        return state->home->admit(state->home->context, &state->seat, err);
+    }
+    state->recurrent =
+        take_zeroed(state->budget, nj_state_recurrent_bytes(state->dims), &status, err);
+    return status;
+}
+
+enum nj_status nj_state_create_in(const struct nj_state_home *home, const struct nj_dims *dims,
+                                  struct nj_byte_budget *budget, struct nj_state **state,
+                                  struct nj_error *err)
 {
     struct nj_state *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -109,14 +127,30 @@ enum nj_status nj_state_create(const struct nj_dims *dims, struct nj_byte_budget
     }
     made->dims = dims;
     made->budget = budget;
-    enum nj_status status = NJ_OK;
-    made->recurrent = take_zeroed(budget, nj_state_recurrent_bytes(dims), &status, err);
-    if (made->recurrent == NULL) {
+    made->home = home;
+    enum nj_status status = find_place(made, err);
+    if (status != NJ_OK) {
         free(made);
         return nj_prefix(err, status, "create a sequence's recurrent state");
     }
     *state = made;
     return NJ_OK;
+}
+
+enum nj_status nj_state_create(const struct nj_dims *dims, struct nj_byte_budget *budget,
+                               struct nj_state **state, struct nj_error *err)
+{
+    return nj_state_create_in(NULL, dims, budget, state, err);
+}
+
+const struct nj_state_home *nj_state_home(const struct nj_state *state)
+{
+    return state->home;
+}
+
+uint32_t nj_state_seat(const struct nj_state *state)
+{
+    return state->seat;
 }
 
 static void page_let_go(struct nj_state *state, struct page *page)
@@ -142,6 +176,11 @@ void nj_state_destroy(struct nj_state *state)
     if (state == NULL) {
         return;
     }
+    if (state->home != NULL) {
+        state->home->dismiss(state->home->context, state->seat);
+        free(state);
+        return;
+    }
     let_pages_go(state);
     free(state->pages);
     free(state->recurrent);
@@ -151,8 +190,12 @@ void nj_state_destroy(struct nj_state *state)
 
 void nj_state_reset(struct nj_state *state)
 {
-    let_pages_go(state);
-    memset(state->recurrent, 0, nj_state_recurrent_bytes(state->dims));
+    if (state->home != NULL) {
+        state->home->clear(state->home->context, state->seat);
+    } else {
+        let_pages_go(state);
+        memset(state->recurrent, 0, nj_state_recurrent_bytes(state->dims));
+    }
     state->length = 0;
     state->is_broken = false;
 }
@@ -211,11 +254,16 @@ enum nj_status nj_state_reserve(struct nj_state *state, uint32_t n_positions,
         return nj_fail(err, NJ_E_USAGE, "a sequence cannot have %llu positions",
                        (unsigned long long)wanted);
     }
-    while ((uint64_t)state->n_pages * NJ_PAGE_POSITIONS < wanted) {
-        enum nj_status status = add_page(state, err);
-        if (status != NJ_OK) {
-            return status;
-        }
+    enum nj_status status = NJ_OK;
+    if (state->home != NULL) {
+        status = state->home->reserve(state->home->context, state->seat, (uint32_t)wanted, err);
+    }
+    while (state->home == NULL && status == NJ_OK &&
+           (uint64_t)state->n_pages * NJ_PAGE_POSITIONS < wanted) {
+        status = add_page(state, err);
+    }
+    if (status != NJ_OK) {
+        return status;
     }
     state->next_length = (uint32_t)wanted;
     return NJ_OK;
@@ -245,6 +293,54 @@ static enum nj_status fork_pages(const struct nj_state *state, struct nj_state *
     return status;
 }
 
+/* Part of a layer, from seat to seat. */
+static enum nj_status copy_layer(const struct nj_state *state, struct nj_state *fork,
+                                 uint32_t layer, uint64_t n_values, float *piece,
+                                 struct nj_error *err)
+{
+    enum nj_status status = NJ_OK;
+    for (uint64_t done = 0; done < n_values && status == NJ_OK; done += FORK_PIECE_VALUES) {
+        uint64_t left = n_values - done;
+        uint64_t n = left < FORK_PIECE_VALUES ? left : FORK_PIECE_VALUES;
+        status = nj_state_copy_out(state, layer, done, n, piece, err);
+        if (status == NJ_OK) {
+            status = nj_state_fill(fork, layer, done, n, piece, err);
+        }
+    }
+    return status;
+}
+
+static enum nj_status fork_in_home(const struct nj_state *state, struct nj_state *fork,
+                                   struct nj_error *err)
+{
+    const struct nj_dims *dims = state->dims;
+    float *piece = malloc(FORK_PIECE_VALUES * sizeof *piece);
+    if (piece == NULL) {
+        return nj_fail(err, NJ_E_MEMORY, "fork a sequence's state: out of memory");
+    }
+    enum nj_status status = nj_state_reserve(fork, state->length, err);
+    nj_state_mark_broken(fork);
+    for (uint32_t layer = 0; layer < dims->n_layers && status == NJ_OK; layer++) {
+        uint64_t n_values = dims->mixers[layer] == NJ_MIXER_DELTA
+                                ? nj_state_layer_values(dims)
+                                : (uint64_t)state->length * nj_state_position_values(dims);
+        status = copy_layer(state, fork, layer, n_values, piece, err);
+    }
+    free(piece);
+    if (status == NJ_OK) {
+        nj_state_advance(fork, state->length);
+    }
+    return status;
+}
+
+static enum nj_status fork_in_memory(const struct nj_state *state, struct nj_state *fork,
+                                     struct nj_error *err)
+{
+    memcpy(fork->recurrent, state->recurrent, nj_state_recurrent_bytes(state->dims));
+    fork->length = state->length;
+    return fork_pages(state, fork, err);
+}
+
 static enum nj_status refuse_broken(const struct nj_state *state, struct nj_error *err)
 {
     return state->is_broken
@@ -256,15 +352,14 @@ enum nj_status nj_state_fork_into(struct nj_state *state, const struct nj_state 
                                   struct nj_error *err)
 {
     assert(state->dims == source->dims && state->budget == source->budget && state != source);
+    assert(state->home == source->home);
     enum nj_status status = refuse_broken(source, err);
     if (status != NJ_OK) {
         return status;
     }
-    let_pages_go(state);
-    memcpy(state->recurrent, source->recurrent, nj_state_recurrent_bytes(source->dims));
-    state->length = source->length;
-    state->is_broken = false;
-    status = fork_pages(source, state, err);
+    nj_state_reset(state);
+    status = state->home == NULL ? fork_in_memory(source, state, err)
+                                 : fork_in_home(source, state, err);
     if (status != NJ_OK) {
         nj_state_reset(state);
     }
@@ -277,7 +372,7 @@ enum nj_status nj_state_fork(const struct nj_state *state, struct nj_state **for
     struct nj_state *made = NULL;
     enum nj_status status = refuse_broken(state, err);
     if (status == NJ_OK) {
-        status = nj_state_create(state->dims, state->budget, &made, err);
+        status = nj_state_create_in(state->home, state->dims, state->budget, &made, err);
     }
     if (status != NJ_OK) {
         return status;
@@ -300,6 +395,10 @@ float *nj_state_recurrent(struct nj_state *state, uint32_t layer, uint64_t *n_va
         return NULL;
     }
     *n_values = nj_state_layer_values(dims);
+    if (state->home != NULL) {
+        assert(state->shown != NULL);
+        return state->shown;
+    }
     return state->recurrent + ordinal(dims, layer, NJ_MIXER_DELTA) * *n_values;
 }
 
@@ -313,7 +412,12 @@ float *nj_state_conv_history(struct nj_state *state, uint32_t layer)
 float *nj_state_page(struct nj_state *state, uint32_t layer, uint32_t page)
 {
     const struct nj_dims *dims = state->dims;
-    assert(dims->mixers[layer] == NJ_MIXER_LATENT && page < state->n_pages);
+    assert(dims->mixers[layer] == NJ_MIXER_LATENT);
+    if (state->home != NULL) {
+        assert(state->shown != NULL);
+        return state->shown + page * page_values_of_layer(dims);
+    }
+    assert(page < state->n_pages);
     return state->pages[page]->values +
            ordinal(dims, layer, NJ_MIXER_LATENT) * page_values_of_layer(dims);
 }
@@ -362,6 +466,74 @@ void nj_state_set_positions(struct nj_state *state, uint32_t layer, uint32_t fir
                run.n_positions * n_values * sizeof *values);
         done += run.n_positions;
     }
+}
+
+/* Whole positions, by the number of their first value. */
+static void check_positions(const struct nj_state *state, uint64_t first_value,
+                            uint64_t n_values)
+{
+    assert(first_value % nj_state_position_values(state->dims) == 0 &&
+           n_values % nj_state_position_values(state->dims) == 0);
+    (void)state;
+    (void)first_value;
+    (void)n_values;
+}
+
+enum nj_status nj_state_fill(struct nj_state *state, uint32_t layer, uint64_t first_value,
+                             uint64_t n_values, const float *values, struct nj_error *err)
+{
+    const struct nj_state_home *home = state->home;
+    uint32_t position_values = nj_state_position_values(state->dims);
+    uint64_t n_layer_values = 0;
+    assert(state->is_broken);
+    if (home != NULL) {
+        return home->store(home->context, state->seat, layer, first_value, n_values, values,
+                           err);
+    }
+    if (state->dims->mixers[layer] == NJ_MIXER_LATENT) {
+        check_positions(state, first_value, n_values);
+        nj_state_set_positions(state, layer, (uint32_t)(first_value / position_values),
+                               (uint32_t)(n_values / position_values), values);
+        return NJ_OK;
+    }
+    float *recurrent = nj_state_recurrent(state, layer, &n_layer_values);
+    assert(first_value + n_values <= n_layer_values);
+    memcpy(recurrent + first_value, values, n_values * sizeof *values);
+    return NJ_OK;
+}
+
+enum nj_status nj_state_copy_out(const struct nj_state *state, uint32_t layer,
+                                 uint64_t first_value, uint64_t n_values, float *values,
+                                 struct nj_error *err)
+{
+    const struct nj_state_home *home = state->home;
+    const struct nj_dims *dims = state->dims;
+    uint32_t position_values = nj_state_position_values(dims);
+    if (home != NULL) {
+        return home->load(home->context, state->seat, layer, first_value, n_values, values,
+                          err);
+    }
+    if (dims->mixers[layer] == NJ_MIXER_LATENT) {
+        check_positions(state, first_value, n_values);
+        nj_state_get_positions(state, layer, (uint32_t)(first_value / position_values),
+                               (uint32_t)(n_values / position_values), values);
+        return NJ_OK;
+    }
+    uint64_t first_of_layer =
+        ordinal(dims, layer, NJ_MIXER_DELTA) * nj_state_layer_values(dims);
+    memcpy(values, state->recurrent + first_of_layer + first_value, n_values * sizeof *values);
+    return NJ_OK;
+}
+
+void nj_state_show(struct nj_state *state, float *values)
+{
+    state->shown = values;
+}
+
+void nj_state_go_back(struct nj_state *state)
+{
+    const struct nj_state_home *home = state->home;
+    state->is_broken = home == NULL || !home->is_whole(home->context, state->seat);
 }
 
 void nj_state_mark_broken(struct nj_state *state)

@@ -17,6 +17,7 @@
 #include "model/reexamine.h"
 #include "model/router.h"
 #include "model/rows.h"
+#include "model/state_window.h"
 
 /* Rows of the sweep that live from its first layer to its last.
  *
@@ -25,11 +26,13 @@
  * the snapshots. Taking a snapshot is no copy: the prefix stays where it is and the next stream
  * begins from nothing. With plain residuals there is one stream. */
 struct buffers {
-    struct nj_run *runs; /* (n_rows) */
-    float *streams;      /* (n_streams, n_rows, hidden) */
-    float *mixed;        /* (n_rows, hidden): what a sublayer reads, before its norm */
-    float *normed;       /* (n_rows, hidden) */
-    float *output;       /* (n_rows, hidden): of the sublayer */
+    struct nj_run *runs;               /* (n_rows) */
+    struct nj_state_passage *passages; /* (n_rows) */
+    float **values;                    /* (n_rows): of the window that is open */
+    float *streams;                    /* (n_streams, n_rows, hidden) */
+    float *mixed;  /* (n_rows, hidden): what a sublayer reads, before its norm */
+    float *normed; /* (n_rows, hidden) */
+    float *output; /* (n_rows, hidden): of the sublayer */
 };
 
 /* One sweep under way. */
@@ -54,6 +57,8 @@ static struct buffers lay_out(struct nj_workspace *workspace, const struct nj_di
     uint64_t hidden = dims->n_hidden;
     return (struct buffers){
         .runs = nj_workspace_take(workspace, n_rows, sizeof(struct nj_run)),
+        .passages = nj_workspace_take(workspace, n_rows, sizeof(struct nj_state_passage)),
+        .values = nj_workspace_take(workspace, n_rows, sizeof(float *)),
         .streams = nj_workspace_rows(workspace, n_rows, n_streams(dims) * hidden),
         .mixed = nj_workspace_rows(workspace, n_rows, hidden),
         .normed = nj_workspace_rows(workspace, n_rows, hidden),
@@ -512,19 +517,31 @@ static enum nj_status check_call(const struct nj_model *model, const struct nj_r
     return NJ_OK;
 }
 
-/* States are unusable while layers disagree about their length; only a whole walk ends that. */
+static enum nj_status walk_through_states(struct walk *walk, const struct nj_row *rows,
+                                          float *logits, struct nj_error *err)
+{
+    enum nj_status status = nj_state_passage_begin(&walk->runs, err);
+    if (status == NJ_OK) {
+        status = run_walk(walk, rows, logits, err);
+    }
+    if (status == NJ_OK) { /* also where values are not finite: first it is asked why */
+        status = nj_stream_check_files(walk->model->stream, err);
+    }
+    return status == NJ_OK ? nj_state_passage_end(&walk->runs, err) : status;
+}
+
+/* States are unusable while layers disagree about their length; only a whole walk ends that, or
+ * a home that has kept what they were. */
 static enum nj_status walk_and_advance(struct walk *walk, const struct nj_row *rows,
                                        float *logits, struct nj_error *err)
 {
     for (uint32_t i = 0; i < walk->runs.n_runs; i++) {
         nj_state_mark_broken(walk->runs.runs[i].state);
     }
-    enum nj_status status = run_walk(walk, rows, logits, err);
-    if (status == NJ_OK) { /* also where values are not finite: first it is asked why */
-        status = nj_stream_check_files(walk->model->stream, err);
-    }
+    enum nj_status status = walk_through_states(walk, rows, logits, err);
     if (status != NJ_OK) {
         nj_stream_forget(walk->model->stream);
+        nj_state_passage_abandon(&walk->runs);
         walk->model->is_suspect = status == NJ_E_WEIGHTS;
     }
     for (uint32_t i = 0; i < walk->runs.n_runs && status == NJ_OK; i++) {
@@ -552,7 +569,9 @@ enum nj_status nj_sweep_run(struct nj_model *model, const struct nj_row *rows, u
     nj_profile_lap(&model->compute, NJ_OPERATION_OUTSIDE);
     nj_workspace_release(&model->workspace, 0);
     walk.buffers = lay_out(&model->workspace, &model->dims, n_rows);
-    walk.runs.runs = walk.buffers.runs;
+    walk.runs = (struct nj_runs){.runs = walk.buffers.runs,
+                                 .passages = walk.buffers.passages,
+                                 .values = walk.buffers.values};
     status = nj_rows_group(rows, n_rows, &model->dims, &walk.runs, err);
     if (status != NJ_OK) {
         return status;

@@ -46,7 +46,8 @@ struct nj_sweep_hooks {
  * Nothing is touched after NJ_E_INPUT (a token outside the vocabulary), NJ_E_USAGE (too many
  * rows, rows that do not continue their state or do not stand together), NJ_E_STATE (a broken
  * state) and NJ_E_BUDGET (no room for pages). NJ_E_WEIGHTS or NJ_E_IO for a failed read and
- * NJ_E_STOPPED by the hook come from inside the walk: then every state in `rows` is broken.
+ * NJ_E_STOPPED by the hook come from inside the walk: then every state in `rows` is broken,
+ * unless its home kept it (then it is what it was). NJ_E_STORAGE comes from a home only.
  * NJ_E_WEIGHTS also when a shard was written to or replaced meanwhile, which is asked before
  * anything of the sweep is believed; the next sweep begins with the model's fingerprint then
  * (reexamine.h), and touches nothing if that is another one.
