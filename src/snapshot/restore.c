@@ -47,19 +47,16 @@ static enum nj_status read_piece(const struct nj_generation *generation,
 }
 
 /* Lengths and places were verified against the model's shape. */
-static void place_piece(struct nj_state *state, const struct nj_generation_piece *piece,
-                        const uint8_t *raw)
+static enum nj_status place_piece(const struct work *work,
+                                  const struct nj_generation_piece *piece, const uint8_t *raw,
+                                  struct nj_error *err)
 {
+    const void *values = raw;
     const struct nj_segment_section *section = &piece->section;
-    if (section->type == NJ_SEGMENT_KV) {
-        const void *values = raw;
-        nj_state_set_positions(state, section->layer, section->first, section->count, values);
-        return;
-    }
-    uint64_t n_values = 0;
-    float *recurrent = nj_state_recurrent(state, section->layer, &n_values);
-    assert((uint64_t)section->first + section->count <= n_values);
-    memcpy(recurrent + section->first, raw, piece->raw_bytes);
+    uint64_t unit =
+        section->type == NJ_SEGMENT_KV ? work->generation->shape.position_values : 1;
+    return nj_state_fill(work->state, section->layer, section->first * unit,
+                         section->count * unit, values, err);
 }
 
 static void restore_piece(void *context, uint32_t index, uint32_t thread_index)
@@ -71,7 +68,7 @@ static void restore_piece(void *context, uint32_t index, uint32_t thread_index)
         hand->status = read_piece(work->generation, piece, hand, &hand->error);
     }
     if (hand->status == NJ_OK) {
-        place_piece(work->state, piece, hand->raw);
+        hand->status = place_piece(work, piece, hand->raw, &hand->error);
     }
 }
 
@@ -114,7 +111,8 @@ static enum nj_status first_failure(const struct work *work, struct nj_error *er
     for (uint32_t i = 0; i < work->n_hands; i++) {
         const struct hand *hand = &work->hands[i];
         if (hand->status != NJ_OK) {
-            return nj_fail(err, NJ_E_STATE, "%s", hand->error.text);
+            enum nj_status status = hand->status == NJ_E_STORAGE ? NJ_E_STORAGE : NJ_E_STATE;
+            return nj_fail(err, status, "%s", hand->error.text);
         }
     }
     return NJ_OK;
@@ -170,6 +168,9 @@ enum nj_status nj_generation_restore(const struct nj_generation *generation,
         return nj_fail(err, NJ_E_STATE, "a snapshot of too many pieces");
     }
     enum nj_status status = nj_state_reserve(state, n_positions, err);
+    if (nj_state_home(state) != NULL) {
+        pool = NULL; /* one at a time */
+    }
     if (status == NJ_OK) {
         status = pay(budget, &pool, &paid_bytes, err);
     }
