@@ -28,8 +28,10 @@ static const char *completed_name(const struct nj_key_table *table, struct nj_te
     const char *completed = NULL;
     size_t n_found = 0;
     for (size_t i = 0; i < table->n_rules; i++) {
+        struct nj_text candidate = nj_text_from(table->rules[i].name);
         if (name.length_bytes >= ABBREVIATION_BYTES &&
-            strncmp(table->rules[i].name, name.data, name.length_bytes) == 0) {
+            name.length_bytes <= candidate.length_bytes &&
+            memcmp(candidate.data, name.data, name.length_bytes) == 0) {
             completed = table->rules[i].name;
             n_found++;
         }

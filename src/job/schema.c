@@ -47,9 +47,11 @@ static const char *kind_hint(const struct nj_schema *schema, enum nj_node_kind w
     if (wanted == NJ_NODE_MAP) {
         return "write {key: value}, or such lines below it, indented";
     }
-    bool is_flow = value->kind != NJ_NODE_SCALAR && value->end_byte == 0 &&
-                   value->begin_byte > 0 && value->begin_byte < schema->source.length_bytes &&
-                   memchr("[{", schema->source.data[value->begin_byte], 2) != NULL;
+    char begin = '\0';
+    if (value->begin_byte > 0 && value->begin_byte < schema->source.length_bytes) {
+        begin = schema->source.data[value->begin_byte];
+    }
+    bool is_flow = value->kind != NJ_NODE_SCALAR && (begin == '[' || begin == '{');
     return is_flow ? "quote it if it is a text" : NULL;
 }
 

@@ -393,7 +393,10 @@ static bool explain_early_quote(const struct problem *problem)
     while (before.length_bytes > 0 && before.data[before.length_bytes - 1] == ' ') {
         before.length_bytes--;
     }
-    char last = before.length_bytes == 0 ? '\0' : before.data[before.length_bytes - 1];
+    char last = '\0';
+    if (before.length_bytes > 0) {
+        last = before.data[before.length_bytes - 1];
+    }
     if (!says(problem, "did not find expected key") || last == '\0' ||
         strchr("'\"]}", last) == NULL) {
         return false;
