@@ -2,7 +2,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "base/arena.h"
 #include "runner/csv_export.h"
 #include "runner/export.h"
 #include "runner/markdown_export.h"
@@ -52,69 +54,16 @@ static bool wants_markdown(const struct nj_derived *derived)
     return (derived->manifest.spec->output_formats & NJ_OUTPUT_MARKDOWN) != 0;
 }
 
-static struct nj_markdown_export markdown_of(const struct nj_derived *derived,
+static struct nj_markdown_export markdown_of(struct nj_derived *derived,
                                              struct nj_export *export)
 {
     return (struct nj_markdown_export){.fs = derived->fs,
                                        .directory_fd = derived->directory_fd,
                                        .export = export,
                                        .source = derived->source,
-                                       .model = &derived->manifest.identity->model};
-}
-
-static enum nj_status write_file(struct nj_derived *derived, int file, struct nj_export *export,
-                                 struct nj_error *err)
-{
-    struct nj_digest sha256;
-    if (!is_wanted(derived, file)) {
-        return nj_derived_file_remove(derived->fs, derived->directory_fd, names[file], NULL,
-                                      err);
-    }
-    struct nj_derived_file content = file_of(derived, file, export);
-    enum nj_status status = nj_derived_file_write(&content, &sha256, err);
-    if (status == NJ_OK) {
-        note_digest(derived, file, &sha256);
-    }
-    return status;
-}
-
-static enum nj_status write_markdown(struct nj_derived *derived, struct nj_export *export,
-                                     struct nj_error *err)
-{
-    struct nj_markdown_export markdown = markdown_of(derived, export);
-    return wants_markdown(derived)
-               ? nj_markdown_export(&markdown, &derived->manifest.markdown, err)
-               : nj_markdown_export_remove(derived->fs, derived->directory_fd, err);
-}
-
-static enum nj_status write_files(struct nj_derived *derived, struct nj_export *export,
-                                  struct nj_error *err)
-{
-    enum nj_status status = write_markdown(derived, export, err);
-    for (int file = 0; file < N_FILES && status == NJ_OK; file++) {
-        status = write_file(derived, file, export, err);
-    }
-    return status == NJ_OK ? nj_derived_file_sync(derived->fs, derived->directory_fd, err)
-                           : status;
-}
-
-static enum nj_status write_all(struct nj_derived *derived, struct nj_error *err)
-{
-    struct nj_manifest *manifest = &derived->manifest;
-    struct nj_line_reader reader = {.fs = derived->fs, .directory_fd = derived->directory_fd};
-    struct nj_export export = {.reader = &reader, .ledger = manifest->ledger};
-    enum nj_status status = write_files(derived, &export, err);
-    nj_line_reader_deinit(&reader);
-    return status == NJ_OK
-               ? nj_manifest_write(manifest, derived->fs, derived->directory_fd, err)
-               : status;
-}
-
-/* A storage that failed once is asked once more, from the logs and with new files. */
-enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err)
-{
-    enum nj_status status = write_all(derived, err);
-    return status == NJ_E_STORAGE ? write_all(derived, err) : status;
+                                       .model = &derived->manifest.identity->model,
+                                       .aside = &derived->aside,
+                                       .keeps_changed = derived->keeps_changed};
 }
 
 static bool is_absent(const struct nj_derived *derived, const char *name)
@@ -141,6 +90,88 @@ static enum nj_status check_file(struct nj_derived *derived, int file, struct nj
     if (status == NJ_OK) {
         note_digest(derived, file, &sha256);
     }
+    return status;
+}
+
+/* While files are mended. */
+static enum nj_status clear_the_way(struct nj_derived *derived, int file,
+                                    struct nj_export *export, struct nj_error *err)
+{
+    bool is_sound = true;
+    enum nj_status status =
+        derived->keeps_changed ? check_file(derived, file, export, &is_sound, err) : NJ_OK;
+    return status == NJ_OK && !is_sound
+               ? nj_set_aside(&derived->aside, derived->directory_fd, "", names[file], err)
+               : status;
+}
+
+static enum nj_status write_file(struct nj_derived *derived, int file, struct nj_export *export,
+                                 struct nj_error *err)
+{
+    struct nj_digest sha256;
+    enum nj_status status = clear_the_way(derived, file, export, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    if (!is_wanted(derived, file)) {
+        return nj_derived_file_remove(derived->fs, derived->directory_fd, names[file], NULL,
+                                      err);
+    }
+    struct nj_derived_file content = file_of(derived, file, export);
+    status = nj_derived_file_write(&content, &sha256, err);
+    if (status == NJ_OK) {
+        note_digest(derived, file, &sha256);
+    }
+    return status;
+}
+
+static enum nj_status write_markdown(struct nj_derived *derived, struct nj_export *export,
+                                     struct nj_error *err)
+{
+    struct nj_markdown_export markdown = markdown_of(derived, export);
+    return wants_markdown(derived)
+               ? nj_markdown_export(&markdown, &derived->manifest.markdown, err)
+               : nj_markdown_export_remove(derived->fs, derived->directory_fd, &derived->aside,
+                                           err);
+}
+
+static enum nj_status write_files(struct nj_derived *derived, struct nj_export *export,
+                                  struct nj_error *err)
+{
+    enum nj_status status = write_markdown(derived, export, err);
+    for (int file = 0; file < N_FILES && status == NJ_OK; file++) {
+        status = write_file(derived, file, export, err);
+    }
+    return status == NJ_OK ? nj_derived_file_sync(derived->fs, derived->directory_fd, err)
+                           : status;
+}
+
+static enum nj_status write_all(struct nj_derived *derived, struct nj_error *err)
+{
+    struct nj_manifest *manifest = &derived->manifest;
+    struct nj_line_reader reader = {.fs = derived->fs, .directory_fd = derived->directory_fd};
+    struct nj_export export = {.reader = &reader, .ledger = manifest->ledger};
+    enum nj_status status = write_files(derived, &export, err);
+    nj_line_reader_deinit(&reader);
+    return status == NJ_OK
+               ? nj_manifest_write(manifest, derived->fs, derived->directory_fd, err)
+               : status;
+}
+
+/* Says what was set aside, also before a failure. */
+static void tell_aside(struct nj_derived *derived)
+{
+    nj_set_aside_tell(&derived->aside, derived->log);
+    derived->aside = (struct nj_set_aside){.fs = derived->fs};
+}
+
+/* A storage that failed once is asked once more, from the logs and with new files. */
+enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err)
+{
+    derived->aside.fs = derived->fs;
+    enum nj_status status = write_all(derived, err);
+    status = status == NJ_E_STORAGE ? write_all(derived, err) : status;
+    tell_aside(derived);
     return status;
 }
 
@@ -173,6 +204,24 @@ static enum nj_status check_files(struct nj_derived *derived, bool *are_sound,
     return status;
 }
 
+/* Sound files are written again too, with the same bytes. */
+static enum nj_status write_over(struct nj_derived *derived, bool has_manifest,
+                                 struct nj_error *err)
+{
+    derived->aside = (struct nj_set_aside){.fs = derived->fs};
+    enum nj_status status = NJ_OK;
+    if (!has_manifest) {
+        status = nj_set_aside(&derived->aside, derived->directory_fd, "", "manifest.json", err);
+    }
+    derived->keeps_changed = true;
+    if (status == NJ_OK) {
+        status = nj_derived_write(derived, err);
+    }
+    derived->keeps_changed = false;
+    tell_aside(derived);
+    return status;
+}
+
 enum nj_status nj_derived_mend(struct nj_derived *derived, struct nj_error *err)
 {
     bool are_sound = false;
@@ -182,32 +231,57 @@ enum nj_status nj_derived_mend(struct nj_derived *derived, struct nj_error *err)
         status = nj_manifest_check(&derived->manifest, derived->fs, derived->directory_fd,
                                    &state, err);
     }
-    if (status != NJ_OK || (are_sound && state == NJ_MANIFEST_SOUND)) {
+    bool has_manifest = state == NJ_MANIFEST_SOUND;
+    if (status != NJ_OK || (are_sound && has_manifest)) {
         return status;
     }
-    nj_log_write(derived->log, NJ_LOG_WARNING,
-                 "a file of the results or manifest.json was missing or changed: they are "
-                 "written again from results.log");
-    return nj_derived_write(derived, err);
+    return write_over(derived, has_manifest, err);
+}
+
+/* Whether the manifest that is there, of whatever job, names the digest of this file. */
+static bool is_known_to_manifest(const struct nj_derived *derived, const char *name)
+{
+    const struct nj_file_system *fs = derived->fs;
+    struct nj_arena arena = {0};
+    struct nj_bytes manifest = {0};
+    struct nj_digest found;
+    char hex[NJ_DIGEST_HEX_BYTES];
+    bool is_known = false;
+    if (nj_file_digest(fs, derived->directory_fd, name, &found, NULL) == NJ_OK &&
+        nj_file_read_whole(fs, derived->directory_fd, "manifest.json", NJ_MANIFEST_LIMIT_BYTES,
+                           &arena, &manifest, NULL) == NJ_OK) {
+        nj_digest_to_hex(&found, hex);
+        is_known = memmem(manifest.data, manifest.length_bytes, hex, strlen(hex)) != NULL;
+    }
+    nj_arena_deinit(&arena);
+    return is_known;
+}
+
+/* errors.jsonl has no digest in the manifest, and repeats lines of results.jsonl. */
+static enum nj_status remove_stale_file(struct nj_derived *derived, int file, bool *has_removed,
+                                        struct nj_error *err)
+{
+    const char *name = names[file];
+    bool was_there = false;
+    if (file != ERRORS && !is_absent(derived, name) && !is_known_to_manifest(derived, name)) {
+        *has_removed = true;
+        return nj_set_aside(&derived->aside, derived->directory_fd, "", name, err);
+    }
+    enum nj_status status =
+        nj_derived_file_remove(derived->fs, derived->directory_fd, name, &was_there, err);
+    *has_removed = *has_removed || was_there;
+    return status;
 }
 
 /* The manifest goes last: it is what tells another job's files apart. */
-enum nj_status nj_derived_remove_stale(struct nj_derived *derived, struct nj_error *err)
+static enum nj_status remove_all_stale(struct nj_derived *derived, struct nj_error *err)
 {
     const struct nj_file_system *fs = derived->fs;
-    enum nj_manifest_state state = NJ_MANIFEST_OTHER;
-    enum nj_status status =
-        nj_manifest_check(&derived->manifest, fs, derived->directory_fd, &state, err);
-    if (status != NJ_OK || state != NJ_MANIFEST_OTHER) {
-        return status;
-    }
     bool has_removed = false;
-    status = nj_markdown_export_remove(fs, derived->directory_fd, err);
+    enum nj_status status =
+        nj_markdown_export_remove(fs, derived->directory_fd, &derived->aside, err);
     for (int file = 0; file < N_FILES && status == NJ_OK; file++) {
-        bool was_there = false;
-        status =
-            nj_derived_file_remove(fs, derived->directory_fd, names[file], &was_there, err);
-        has_removed = has_removed || was_there;
+        status = remove_stale_file(derived, file, &has_removed, err);
     }
     if (status == NJ_OK && has_removed) {
         status = nj_derived_file_sync(fs, derived->directory_fd, err);
@@ -216,4 +290,18 @@ enum nj_status nj_derived_remove_stale(struct nj_derived *derived, struct nj_err
         status = nj_derived_file_remove(fs, derived->directory_fd, "manifest.json", NULL, err);
     }
     return status == NJ_OK ? nj_derived_file_sync(fs, derived->directory_fd, err) : status;
+}
+
+enum nj_status nj_derived_remove_stale(struct nj_derived *derived, struct nj_error *err)
+{
+    enum nj_manifest_state state = NJ_MANIFEST_OTHER;
+    enum nj_status status =
+        nj_manifest_check(&derived->manifest, derived->fs, derived->directory_fd, &state, err);
+    if (status != NJ_OK || state != NJ_MANIFEST_OTHER) {
+        return status;
+    }
+    derived->aside = (struct nj_set_aside){.fs = derived->fs};
+    status = remove_all_stale(derived, err);
+    tell_aside(derived);
+    return status;
 }

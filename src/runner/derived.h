@@ -7,11 +7,14 @@
 #ifndef NJ_RUNNER_DERIVED_H
 #define NJ_RUNNER_DERIVED_H
 
+#include <stdbool.h>
+
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "runner/item_source.h"
 #include "runner/manifest.h"
+#include "runner/set_aside.h"
 
 /* Borrowed; the digests of `manifest` are filled in here. */
 struct nj_derived {
@@ -19,16 +22,21 @@ struct nj_derived {
     int directory_fd;
     const struct nj_log *log;
     struct nj_item_source *source;
+    struct nj_set_aside aside; /* of this call; each one says what it found */
+    bool keeps_changed;        /* while files are mended */
     struct nj_manifest manifest;
 };
 
+/* Replaces what earlier runs left. A Markdown file that no run wrote is set aside. */
 enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err);
 
-/* Writes again, and says so, what is not what the logs say. */
+/* Writes again what is not what the logs say. What was there is kept beside it under another
+ * name, and each file is named. */
 enum nj_status nj_derived_mend(struct nj_derived *derived, struct nj_error *err);
 
 /* While a job is not finished, nothing in its folder may look like the results of another one
- * that was there before. */
+ * that was there before. These are removed; what somebody changed, so that the manifest does
+ * not know it, is set aside. */
 enum nj_status nj_derived_remove_stale(struct nj_derived *derived, struct nj_error *err);
 
 #endif

@@ -197,15 +197,15 @@ enum nj_status nj_manifest_check(const struct nj_manifest *manifest,
                                  const struct nj_file_system *fs, int directory_fd,
                                  enum nj_manifest_state *state, struct nj_error *err)
 {
-    enum { LIMIT_BYTES = 256 << 20 };
     struct nj_arena arena = {0};
     struct nj_bytes content = {0};
     struct nj_json_writer writer;
     struct nj_text wanted;
     enum nj_status status = compose(manifest, &writer, &wanted, err);
     if (status == NJ_OK) {
-        bool is_there = nj_file_read_whole(fs, directory_fd, "manifest.json", LIMIT_BYTES,
-                                           &arena, &content, NULL) == NJ_OK;
+        bool is_there =
+            nj_file_read_whole(fs, directory_fd, "manifest.json", NJ_MANIFEST_LIMIT_BYTES,
+                               &arena, &content, NULL) == NJ_OK;
         struct nj_text found = {(const char *)content.data, content.length_bytes};
         *state = is_there ? compare(found, wanted) : NJ_MANIFEST_OTHER;
     }

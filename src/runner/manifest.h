@@ -39,6 +39,8 @@ enum nj_status nj_manifest_write(const struct nj_manifest *manifest,
                                  const struct nj_file_system *fs, int directory_fd,
                                  struct nj_error *err);
 
+enum { NJ_MANIFEST_LIMIT_BYTES = 256 << 20 };
+
 enum nj_manifest_state {
     NJ_MANIFEST_OTHER,    /* absent, unreadable, or about another run */
     NJ_MANIFEST_SAME_RUN, /* about this run, but not what would be written now */

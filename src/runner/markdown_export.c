@@ -35,6 +35,16 @@ static enum nj_status open_items(const struct nj_file_system *fs, int directory_
     return NJ_OK;
 }
 
+/* For a file that is not the one that was written. */
+static enum nj_status clear_the_way(const struct pass *pass, const char *name,
+                                    struct nj_error *err)
+{
+    const struct nj_markdown_export *markdown = pass->markdown;
+    return markdown->keeps_changed
+               ? nj_set_aside(markdown->aside, pass->items_fd, "items/", name, err)
+               : NJ_OK;
+}
+
 /* The file as it should be, and whether it is. */
 static enum nj_status settle_file(struct pass *pass, const struct nj_derived_file *file,
                                   struct nj_error *err)
@@ -42,6 +52,9 @@ static enum nj_status settle_file(struct pass *pass, const struct nj_derived_fil
     struct nj_digest sha256;
     bool is_sound = false;
     enum nj_status status = nj_derived_file_check(file, &sha256, &is_sound, err);
+    if (status == NJ_OK && !is_sound && pass->writes) {
+        status = clear_the_way(pass, file->name, err);
+    }
     if (status == NJ_OK && !is_sound && pass->writes) {
         status = nj_derived_file_write(file, NULL, err);
     }
@@ -128,6 +141,20 @@ static bool is_markdown(const char *name)
     return length > 3 && strcmp(name + length - 3, ".md") == 0;
 }
 
+/* Written by a run, for this job or another one; somebody's notes are not. */
+static bool begins_as_ours(const struct nj_file_system *fs, int items_fd, const char *name)
+{
+    static const char wanted[] = "---\njob: ";
+    char found[sizeof wanted - 1];
+    int fd = -1;
+    if (nj_file_open_read(fs, items_fd, name, &fd, NULL) != NJ_OK) {
+        return false;
+    }
+    ssize_t n = fs->read_at(fs->context, fd, found, sizeof found, 0);
+    (void)fs->close(fs->context, fd); /* only looked at */
+    return n == (ssize_t)sizeof found && memcmp(found, wanted, sizeof found) == 0;
+}
+
 /* A file of no item of this job. */
 static enum nj_status settle_stranger(void *context, const char *name, struct nj_error *err)
 {
@@ -136,9 +163,13 @@ static enum nj_status settle_stranger(void *context, const char *name, struct nj
         return NJ_OK;
     }
     pass->is_sound = false;
-    return pass->writes
-               ? nj_derived_file_remove(pass->markdown->fs, pass->items_fd, name, NULL, err)
-               : NJ_OK;
+    if (!pass->writes) {
+        return NJ_OK;
+    }
+    const struct nj_markdown_export *markdown = pass->markdown;
+    return markdown->keeps_changed || !begins_as_ours(markdown->fs, pass->items_fd, name)
+               ? nj_set_aside(markdown->aside, pass->items_fd, "items/", name, err)
+               : nj_derived_file_remove(markdown->fs, pass->items_fd, name, NULL, err);
 }
 
 static enum nj_status walk(struct pass *pass, struct nj_digest *sha256, struct nj_error *err)
@@ -206,7 +237,7 @@ enum nj_status nj_markdown_export_check(const struct nj_markdown_export *markdow
 struct sweep {
     const struct nj_file_system *fs;
     int items_fd;
-    bool removes;
+    struct nj_set_aside *aside; /* NULL: only looks */
     bool has_found;
 };
 
@@ -217,8 +248,12 @@ static enum nj_status sweep_name(void *context, const char *name, struct nj_erro
         return NJ_OK;
     }
     sweep->has_found = true;
-    return sweep->removes ? nj_derived_file_remove(sweep->fs, sweep->items_fd, name, NULL, err)
-                          : NJ_OK;
+    if (sweep->aside == NULL) {
+        return NJ_OK;
+    }
+    return begins_as_ours(sweep->fs, sweep->items_fd, name)
+               ? nj_derived_file_remove(sweep->fs, sweep->items_fd, name, NULL, err)
+               : nj_set_aside(sweep->aside, sweep->items_fd, "items/", name, err);
 }
 
 static enum nj_status sweep_names(struct sweep *sweep, int directory_fd, struct nj_error *err)
@@ -229,7 +264,7 @@ static enum nj_status sweep_names(struct sweep *sweep, int directory_fd, struct 
         return status;
     }
     status = nj_file_list(fs, sweep->items_fd, sweep_name, sweep, err);
-    if (status == NJ_OK && sweep->removes && sweep->has_found) {
+    if (status == NJ_OK && sweep->aside != NULL && sweep->has_found) {
         status = nj_derived_file_sync(fs, sweep->items_fd, err);
     }
     (void)fs->close(fs->context, sweep->items_fd); /* synced above */
@@ -237,9 +272,9 @@ static enum nj_status sweep_names(struct sweep *sweep, int directory_fd, struct 
 }
 
 enum nj_status nj_markdown_export_remove(const struct nj_file_system *fs, int directory_fd,
-                                         struct nj_error *err)
+                                         struct nj_set_aside *aside, struct nj_error *err)
 {
-    struct sweep sweep = {.fs = fs, .removes = true};
+    struct sweep sweep = {.fs = fs, .aside = aside};
     return sweep_names(&sweep, directory_fd, err);
 }
 

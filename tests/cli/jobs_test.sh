@@ -164,4 +164,24 @@ has err "unknown variable 'country', known: mood, _index, _id"
 check "a model must be given" 3 "$nightjar" run batch.jsonl
 has err 'batch.jsonl: which model? give --model DIR, or `model: DIR` in a job of nightjar'
 
+# Somebody worked in the results: each file is named, and kept.
+make_pair
+cat >>job.yaml <<'YAML'
+output: {formats: [jsonl, markdown]}
+YAML
+check "results to work in" 0 "$nightjar" run job.yaml --out worked
+echo edited >worked/results.jsonl
+rm worked/items/0000-a.md
+check "what was changed is written again and named" 0 "$nightjar" run job.yaml --out worked
+has err "results.jsonl (kept as results.jsonl.kept-1)"
+has err "items/0000-a.md (missing)"
+[ "$(cat worked/results.jsonl.kept-1)" = edited ] || fail "it is not kept"
+for i in 1 2 3 4 5 6 7; do echo mine >"worked/items/note$i.md"; done
+check "as is what does not belong there" 0 "$nightjar" run job.yaml --out worked
+has err ".md.kept-1), "
+has err ", and 2 more"
+[ "$(cat worked/items/note7.md.kept-1)" = mine ] || fail "it is not kept"
+check "and that is all" 0 "$nightjar" run job.yaml --out worked
+lacks err "kept"
+
 finish

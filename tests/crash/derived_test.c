@@ -73,6 +73,48 @@ static void what_is_missing_or_changed_in_a_finished_folder_comes_back(void)
     free(results);
 }
 
+/* Somebody may have worked on them. */
+static void what_was_changed_in_a_finished_folder_is_kept_under_another_name(void)
+{
+    static const char job[] = BEGINNING "output: {formats: [jsonl, markdown]}\n";
+    REQUIRE_OK(run("worked_on", job), &err);
+    char *results = tiny_run_read("worked_on", "results.jsonl", NULL);
+    write_file("worked_on", "items/0000-a.md", "my notes");
+    write_file("worked_on", "items/ideas.md", "mine");
+    for (unsigned i = 0; i < 2; i++) {
+        write_file("worked_on", "results.jsonl", i == 0 ? "first" : "second");
+        REQUIRE_OK(run("worked_on", job), &err);
+    }
+
+    check_same("worked_on", "results.jsonl", results);
+    check_same("worked_on", "results.jsonl.kept-1", "first");
+    check_same("worked_on", "results.jsonl.kept-2", "second");
+    check_same("worked_on", "items/0000-a.md.kept-1", "my notes");
+    check_same("worked_on", "items/ideas.md.kept-1", "mine");
+    CHECK(!tiny_run_has("worked_on", "items/ideas.md"));
+    CHECK(tiny_run_has("worked_on", "items/0000-a.md"));
+    CHECK(!tiny_run_has("worked_on", "manifest.json.kept-1"));
+    free(results);
+}
+
+/* A job that goes on with other items removes the results before it, and nobody's notes. */
+static void what_no_run_wrote_is_kept_when_the_job_changes(void)
+{
+    static const char first[] = BEGINNING "output: {formats: [jsonl, markdown]}\n";
+    static const char more[] =
+        BEGINNING "  - {id: b, ids: [4, 5, 6]}\noutput: {formats: [jsonl, markdown]}\n";
+    REQUIRE_OK(run("notes", first), &err);
+    write_file("notes", "items/ideas.md", "mine");
+    write_file("notes", "results.jsonl", "edited");
+
+    REQUIRE_OK(run("notes", more), &err);
+
+    check_same("notes", "items/ideas.md.kept-1", "mine");
+    check_same("notes", "results.jsonl.kept-1", "edited");
+    CHECK(tiny_run_has("notes", "items/0001-b.md"));
+    CHECK(!tiny_run_has("notes", "items/0000-a.md.kept-1"));
+}
+
 static void errors_that_no_item_had_go_away(void)
 {
     REQUIRE_OK(run("errors", two_items), &err);
@@ -145,6 +187,8 @@ static void the_copy_of_the_job_file_comes_back(void)
 int main(void)
 {
     RUN(what_is_missing_or_changed_in_a_finished_folder_comes_back);
+    RUN(what_was_changed_in_a_finished_folder_is_kept_under_another_name);
+    RUN(what_no_run_wrote_is_kept_when_the_job_changes);
     RUN(errors_that_no_item_had_go_away);
     RUN(results_of_another_job_do_not_stay_while_this_one_is_under_way);
     RUN(results_stay_while_what_a_damaged_log_lost_is_done_again);
