@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -16,6 +17,26 @@ enum { TEXT_BYTES = 16 * 1024 };
 struct text {
     char data[TEXT_BYTES];
 };
+
+/* One look around. On the heap, because a thread's stack may be smaller than it. */
+struct look {
+    const struct nj_file_system *fs;
+    const char *root;
+    char path[PATH_MAX];  /* of the file being read */
+    char group[PATH_MAX]; /* the folder of a cgroup */
+    struct text text;
+    struct text groups; /* /proc/self/cgroup */
+};
+
+static struct look *look_create(const struct nj_file_system *fs, const char *root)
+{
+    struct look *look = malloc(sizeof *look);
+    if (look != NULL) {
+        look->fs = fs;
+        look->root = root;
+    }
+    return look;
+}
 
 /* Where one version of cgroups keeps things, and under which names. */
 struct hierarchy {
@@ -37,10 +58,17 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 
 /* The kernel's files have no length to ask for: read until nothing comes. False when the file
  * is not there or empty. */
-static bool read_text(const struct nj_file_system *fs, const char *path, struct text *text)
+static bool read_text(struct look *look, const char *folder, const char *name,
+                      struct text *text)
 {
+    const struct nj_file_system *fs = look->fs;
     size_t length = 0;
-    int fd = fs->open_at(fs->context, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    int n_path = snprintf(look->path, sizeof look->path, "%s/%s", folder, name);
+    if (n_path < 0 || (size_t)n_path >= sizeof look->path) {
+        return false;
+    }
+    int fd =
+        fs->open_at(fs->context, AT_FDCWD, look->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (fd < 0) {
         return false;
     }
@@ -89,17 +117,14 @@ static const char *after_label(const char *text, const char *label)
     return text == NULL ? NULL : text + length;
 }
 
-/* A field of kibibytes in a file of /proc. */
-static bool read_kibibytes(const struct nj_file_system *fs, const char *root, const char *name,
-                           const char *label, uint64_t *bytes)
+/* A field of kibibytes in a file below the root. */
+static bool read_kibibytes(struct look *look, const char *name, const char *label,
+                           uint64_t *bytes)
 {
-    char path[PATH_MAX];
-    struct text text;
-    int length = snprintf(path, sizeof path, "%s%s", root, name);
-    if (length < 0 || (size_t)length >= sizeof path || !read_text(fs, path, &text)) {
+    if (!read_text(look, look->root, name, &look->text)) {
         return false;
     }
-    const char *field = after_label(text.data, label);
+    const char *field = after_label(look->text.data, label);
     uint64_t kibibytes = 0;
     return field != NULL && parse_number(field, &kibibytes) &&
            nj_multiply_u64(kibibytes, 1024, bytes);
@@ -107,31 +132,21 @@ static bool read_kibibytes(const struct nj_file_system *fs, const char *root, co
 
 /* --- cgroups --- */
 
-/* One folder of a hierarchy; `length` bytes of its path end in the name. */
-static bool read_group_file(const struct nj_file_system *fs, const char *group,
-                            const char *name, struct text *text)
+/* UINT64_MAX when the group that is being looked at limits nothing, or does not exist here. */
+static uint64_t left_in_group(struct look *look, const struct hierarchy *hierarchy)
 {
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/%s", group, name);
-    return length > 0 && (size_t)length < sizeof path && read_text(fs, path, text);
-}
-
-/* UINT64_MAX when this group limits nothing, or does not exist here. */
-static uint64_t left_in_group(const struct nj_file_system *fs,
-                              const struct hierarchy *hierarchy, const char *group)
-{
-    struct text text;
+    const char *text = look->text.data;
     uint64_t limit = 0;
     uint64_t usage = 0;
     uint64_t droppable = 0;
-    if (!read_group_file(fs, group, hierarchy->limit, &text) ||
-        !parse_number(text.data, &limit) ||
-        !read_group_file(fs, group, hierarchy->usage, &text) ||
-        !parse_number(text.data, &usage)) {
+    if (!read_text(look, look->group, hierarchy->limit, &look->text) ||
+        !parse_number(text, &limit) ||
+        !read_text(look, look->group, hierarchy->usage, &look->text) ||
+        !parse_number(text, &usage)) {
         return UINT64_MAX;
     }
-    if (read_group_file(fs, group, "memory.stat", &text)) {
-        const char *field = after_label(text.data, hierarchy->droppable);
+    if (read_text(look, look->group, "memory.stat", &look->text)) {
+        const char *field = after_label(text, hierarchy->droppable);
         if (field != NULL && !parse_number(field, &droppable)) {
             droppable = 0;
         }
@@ -170,47 +185,45 @@ static const char *path_of_line(const char *line)
     return path == NULL ? "" : path + 1;
 }
 
-/* Writes "<root><mount><path>"; the length of the part that is the mount is returned, 0 when it
- * does not fit. */
-static size_t write_group(const char *root, const struct hierarchy *hierarchy, const char *line,
-                          char group[PATH_MAX])
+/* Makes "<root><mount><path>" the group; the length of the part that is the mount is returned,
+ * 0 when it does not fit. */
+static size_t enter_group(struct look *look, const struct hierarchy *hierarchy,
+                          const char *line)
 {
     const char *path = path_of_line(line);
-    int mount = snprintf(group, PATH_MAX, "%s%s", root, hierarchy->mount);
+    int mount = snprintf(look->group, sizeof look->group, "%s%s", look->root, hierarchy->mount);
     size_t length = strcspn(path, "\n");
-    if (mount < 0 || (size_t)mount + length >= PATH_MAX) {
+    if (mount < 0 || (size_t)mount + length >= sizeof look->group) {
         return 0;
     }
-    memcpy(group + mount, path, length);
-    group[(size_t)mount + length] = '\0';
+    memcpy(look->group + mount, path, length);
+    look->group[(size_t)mount + length] = '\0';
     return (size_t)mount;
 }
 
 /* From the process's own group up to the mount. In a container whose paths are those of the
  * host the lower ones do not exist, and the mount itself is its own. */
-static uint64_t left_in_groups(const struct nj_file_system *fs, const char *root,
-                               const struct hierarchy *hierarchy, const char *line)
+static uint64_t left_in_groups(struct look *look, const struct hierarchy *hierarchy,
+                               const char *line)
 {
-    char group[PATH_MAX];
     uint64_t left = UINT64_MAX;
-    size_t mount = write_group(root, hierarchy, line, group);
-    size_t length = mount == 0 ? 0 : strlen(group);
+    size_t mount = enter_group(look, hierarchy, line);
+    size_t length = mount == 0 ? 0 : strlen(look->group);
     while (length >= mount && length > 0) {
-        group[length] = '\0';
-        left = smaller(left, left_in_group(fs, hierarchy, group));
+        look->group[length] = '\0';
+        left = smaller(left, left_in_group(look, hierarchy));
         do {
             length--;
-        } while (length > mount && group[length] != '/');
+        } while (length > mount && look->group[length] != '/');
     }
     return left;
 }
 
-static uint64_t left_in_hierarchy(const struct nj_file_system *fs, const char *root,
-                                  const char *lines, const struct hierarchy *hierarchy)
+static uint64_t left_in_hierarchy(struct look *look, const struct hierarchy *hierarchy)
 {
-    for (const char *line = lines; *line != '\0';) {
+    for (const char *line = look->groups.data; *line != '\0';) {
         if (is_line_of(line, hierarchy)) {
-            return left_in_groups(fs, root, hierarchy, line);
+            return left_in_groups(look, hierarchy, line);
         }
         line += strcspn(line, "\n");
         line += *line == '\n';
@@ -218,24 +231,34 @@ static uint64_t left_in_hierarchy(const struct nj_file_system *fs, const char *r
     return UINT64_MAX;
 }
 
-uint64_t nj_machine_memory_left(const struct nj_file_system *fs, const char *root)
+static uint64_t look_for_left(struct look *look)
 {
-    char path[PATH_MAX];
-    struct text lines;
     uint64_t left = UINT64_MAX;
-    if (!read_kibibytes(fs, root, "/proc/meminfo", "MemAvailable:", &left)) {
+    if (!read_kibibytes(look, "proc/meminfo", "MemAvailable:", &left)) {
         left = UINT64_MAX;
     }
-    int length = snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    if (length < 0 || (size_t)length >= sizeof path || !read_text(fs, path, &lines)) {
+    if (!read_text(look, look->root, "proc/self/cgroup", &look->groups)) {
         return left;
     }
-    left = smaller(left, left_in_hierarchy(fs, root, lines.data, &version_1));
-    return smaller(left, left_in_hierarchy(fs, root, lines.data, &version_2));
+    left = smaller(left, left_in_hierarchy(look, &version_1));
+    return smaller(left, left_in_hierarchy(look, &version_2));
+}
+
+uint64_t nj_machine_memory_left(const struct nj_file_system *fs, const char *root)
+{
+    struct look *look = look_create(fs, root);
+    uint64_t left = look == NULL ? 0 : look_for_left(look);
+    free(look);
+    return left;
 }
 
 uint64_t nj_machine_memory_held(const struct nj_file_system *fs, const char *root)
 {
+    struct look *look = look_create(fs, root);
     uint64_t bytes = 0;
-    return read_kibibytes(fs, root, "/proc/self/status", "VmRSS:", &bytes) ? bytes : 0;
+    if (look == NULL || !read_kibibytes(look, "proc/self/status", "VmRSS:", &bytes)) {
+        bytes = 0;
+    }
+    free(look);
+    return bytes;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fenv.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/thread.h"
 
 enum {
     MAX_THREADS = 1024,
@@ -134,22 +134,16 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Workers take no signals: those belong to the threads of the program around us. */
 static enum nj_status start_workers(struct nj_pool *pool, struct nj_error *err)
 {
-    sigset_t every_signal;
-    sigset_t before;
-    (void)sigfillset(&every_signal);
-    (void)pthread_sigmask(SIG_SETMASK, &every_signal, &before);
     int error_number = 0;
     while (error_number == 0 && pool->n_started < pool->n_threads - 1) {
         struct worker *worker = &pool->workers[pool->n_started];
         worker->pool = pool;
         worker->thread_index = pool->n_started + 1;
-        error_number = pthread_create(&worker->thread, NULL, work, worker);
+        error_number = nj_thread_start(&worker->thread, work, worker);
         pool->n_started += error_number == 0 ? 1 : 0;
     }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error_number != 0) {
         /* EAGAIN: a limit on threads or memory is reached, whatever the errno says. */
         return nj_fail(err, NJ_E_MEMORY, "start compute thread %u of %u: %s",

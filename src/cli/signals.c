@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "cli/exit_code.h"
 
 struct nj_signals {
@@ -64,7 +65,7 @@ enum nj_status nj_signals_create(struct nj_signals **signals, struct nj_error *e
     watch_unless_ignored(created, SIGHUP);
     (void)sigaddset(&created->watched, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, &created->watched, &created->mask_before);
-    int failure = pthread_create(&created->watcher, NULL, watch, created);
+    int failure = nj_thread_start(&created->watcher, watch, created);
     if (failure != 0) {
         (void)pthread_sigmask(SIG_SETMASK, &created->mask_before, NULL);
         free(created);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "snapshot/handover.h"
 #include "snapshot/shape.h"
 #include "snapshot/sink.h"
@@ -112,7 +113,7 @@ static enum nj_status pay(struct nj_snapshot_writer *writer, struct nj_error *er
 
 static enum nj_status start_thread(struct nj_snapshot_writer *writer, struct nj_error *err)
 {
-    int problem = pthread_create(&writer->thread, NULL, work, writer);
+    int problem = nj_thread_start(&writer->thread, work, writer);
     if (problem != 0) {
         return nj_fail(err, NJ_E_MEMORY, "start the thread that writes snapshots: %s",
                        strerror(problem));

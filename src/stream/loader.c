@@ -485,14 +485,19 @@ static enum nj_status open_with_descriptors(struct nj_loader *loader,
 {
     const struct nj_opened_files *files = options->files;
     int *descriptors = calloc((size_t)files->n_files + 1, sizeof *descriptors);
-    if (descriptors == NULL) {
+    uint32_t *drives = calloc((size_t)files->n_files + 1, sizeof *drives);
+    if (descriptors == NULL || drives == NULL) {
+        free(descriptors);
+        free(drives);
         return nj_fail(err, NJ_E_MEMORY, "list %" PRIu32 " files: no memory", files->n_files);
     }
     for (uint32_t i = 0; i < files->n_files; i++) {
         descriptors[i] = files->list[i].fd;
+        drives[i] = files->list[i].drive;
     }
     struct nj_reader_options reader_options = {.fs = files->fs,
                                                .descriptors = descriptors,
+                                               .drives = drives,
                                                .n_files = files->n_files,
                                                .limit = loader->n_slots,
                                                .frames = options->frames,
@@ -500,6 +505,7 @@ static enum nj_status open_with_descriptors(struct nj_loader *loader,
                                                .n_frames = options->n_frames};
     enum nj_status status = open_wanted_reader(loader, options, &reader_options, err);
     free(descriptors);
+    free(drives);
     return status;
 }
 

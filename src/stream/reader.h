@@ -35,6 +35,7 @@ struct nj_read_result {
 struct nj_reader_options {
     const struct nj_file_system *fs; /* outlives the reader, as do files and frames */
     const int *descriptors;          /* (n_files) copied */
+    const uint32_t *drives; /* (n_files) copied: which device each lies on; NULL: one */
     uint32_t n_files;
     uint32_t limit; /* most requests in flight */
     uint8_t *frames;
@@ -60,7 +61,7 @@ struct nj_reader_table {
 /* The kernel's ring (io_uring). */
 const struct nj_reader_table *nj_reader_ring(void);
 
-/* Threads that call the file table's read_at. */
+/* Threads that call the file table's read_at, of their own for each drive. */
 const struct nj_reader_table *nj_reader_threads(void);
 
 #endif

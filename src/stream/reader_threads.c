@@ -1,65 +1,74 @@
-/* Reader threads: each takes the oldest request and calls read_at, so that as many reads are in
- * flight as there are threads. Started when there is work and none is idle, because one or two
- * are enough for most drives. */
+/* Reader threads: each belongs to one drive, takes the oldest request for it and calls read_at,
+ * so that as many reads are in flight on a drive as it has threads, and a slow drive does not
+ * hold up another one. Started when there is work and none is idle, because one or two are
+ * enough for most drives. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "stream/reader.h"
 
 enum {
-    /* More only help far storage, and each may occupy a processor while it copies from the page
-     * cache. */
-    MAX_THREADS = 16,
-    STACK_BYTES = 128 * 1024
+    /* For each drive. More only help far storage, and each may occupy a processor while it
+     * copies from the page cache. */
+    MAX_THREADS = 16
 };
 
-/* A ring of at most `limit` entries; `limit` bounds what is in flight, so it never overflows.
- */
+/* Requests in the order of asking. */
 struct request_queue {
-    struct nj_read_request *entries;
+    struct nj_read_request *entries; /* (limit) a ring; `limit` bounds what is in flight */
     uint32_t first;
     uint32_t n;
 };
 
 struct result_queue {
-    struct nj_read_result *entries;
+    struct nj_read_result *entries; /* (limit) likewise */
     uint32_t first;
     uint32_t n;
 };
 
-struct threads {
-    const struct nj_file_system *fs;
-    int *descriptors; /* (n_files) */
-    uint32_t limit;
-    pthread_mutex_t mutex; /* guards all below */
+struct threads;
+
+struct drive {
+    struct threads *all;
     pthread_cond_t work_or_stop;
-    pthread_cond_t some_done;
     struct request_queue waiting;
-    struct result_queue done;
     uint32_t n_idle;
     uint32_t n_threads;
-    bool stopping;
     pthread_t threads[MAX_THREADS];
+};
+
+struct threads {
+    const struct nj_file_system *fs;
+    int *descriptors;     /* (n_files) */
+    uint32_t *drive_of;   /* (n_files) */
+    struct drive *drives; /* (n_drives) */
+    uint32_t n_drives;
+    uint32_t limit;
+    pthread_mutex_t mutex; /* guards all queues and counts */
+    pthread_cond_t some_done;
+    struct result_queue done;
+    bool stopping;
 };
 
 /* --- in a reader thread --- */
 
-static bool take_request(struct threads *threads, struct nj_read_request *request)
+static bool take_request(struct drive *drive, struct nj_read_request *request)
 {
-    threads->n_idle++;
-    while (threads->waiting.n == 0 && !threads->stopping) {
-        (void)pthread_cond_wait(&threads->work_or_stop, &threads->mutex);
+    struct threads *threads = drive->all;
+    drive->n_idle++;
+    while (drive->waiting.n == 0 && !threads->stopping) {
+        (void)pthread_cond_wait(&drive->work_or_stop, &threads->mutex);
     }
-    threads->n_idle--;
-    if (threads->waiting.n == 0) {
+    drive->n_idle--;
+    if (drive->waiting.n == 0) {
         return false;
     }
-    *request = threads->waiting.entries[threads->waiting.first];
-    threads->waiting.first = (threads->waiting.first + 1) % threads->limit;
-    threads->waiting.n--;
+    *request = drive->waiting.entries[drive->waiting.first];
+    drive->waiting.first = (drive->waiting.first + 1) % threads->limit;
+    drive->waiting.n--;
     return true;
 }
 
@@ -81,10 +90,11 @@ static int32_t read_once(const struct threads *threads, const struct nj_read_req
 
 static void *work(void *argument)
 {
-    struct threads *threads = argument;
+    struct drive *drive = argument;
+    struct threads *threads = drive->all;
     struct nj_read_request request;
     (void)pthread_mutex_lock(&threads->mutex);
-    while (take_request(threads, &request)) {
+    while (take_request(drive, &request)) {
         (void)pthread_mutex_unlock(&threads->mutex);
         int32_t result = read_once(threads, &request);
         (void)pthread_mutex_lock(&threads->mutex);
@@ -96,25 +106,25 @@ static void *work(void *argument)
 
 /* --- in the caller's --- */
 
-/* One more thread, without signals: those belong to the threads of the program around us. */
-static int start_thread(struct threads *threads)
+static int start_thread(struct drive *drive)
 {
-    pthread_attr_t attributes;
-    sigset_t every_signal;
-    sigset_t before;
-    int error_number = pthread_attr_init(&attributes);
-    if (error_number != 0) {
-        return error_number;
-    }
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* else the default, larger */
-    (void)sigfillset(&every_signal);
-    (void)pthread_sigmask(SIG_SETMASK, &every_signal, &before);
-    error_number =
-        pthread_create(&threads->threads[threads->n_threads], &attributes, work, threads);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    threads->n_threads += error_number == 0 ? 1 : 0;
+    int error_number = nj_thread_start(&drive->threads[drive->n_threads], work, drive);
+    drive->n_threads += error_number == 0 ? 1 : 0;
     return error_number;
+}
+
+static void put_request(struct threads *threads, const struct nj_read_request *request)
+{
+    struct drive *drive = &threads->drives[threads->drive_of[request->file]];
+    struct request_queue *waiting = &drive->waiting;
+    assert(waiting->n < threads->limit);
+    waiting->entries[(waiting->first + waiting->n) % threads->limit] = *request;
+    waiting->n++;
+    (void)pthread_cond_signal(&drive->work_or_stop);
+    /* The first thread was started at open; without another one its turn only comes later. */
+    if (waiting->n > drive->n_idle && drive->n_threads < MAX_THREADS) {
+        (void)start_thread(drive);
+    }
 }
 
 static void threads_submit(void *reader, const struct nj_read_request *requests,
@@ -123,15 +133,7 @@ static void threads_submit(void *reader, const struct nj_read_request *requests,
     struct threads *threads = reader;
     (void)pthread_mutex_lock(&threads->mutex);
     for (uint32_t i = 0; i < n_requests; i++) {
-        assert(threads->waiting.n < threads->limit);
-        uint32_t place = (threads->waiting.first + threads->waiting.n) % threads->limit;
-        threads->waiting.entries[place] = requests[i];
-        threads->waiting.n++;
-        (void)pthread_cond_signal(&threads->work_or_stop);
-    }
-    /* The first thread was started at open; without another one its turn only comes later. */
-    if (threads->waiting.n > threads->n_idle && threads->n_threads < MAX_THREADS) {
-        (void)start_thread(threads);
+        put_request(threads, &requests[i]);
     }
     (void)pthread_mutex_unlock(&threads->mutex);
 }
@@ -154,68 +156,96 @@ static uint32_t threads_reap(void *reader, bool waits, struct nj_read_result *re
     return n;
 }
 
-static void release(struct threads *threads)
+static void stop(struct threads *threads)
 {
+    (void)pthread_mutex_lock(&threads->mutex);
+    threads->stopping = true;
+    for (uint32_t i = 0; i < threads->n_drives; i++) {
+        threads->drives[i].waiting.n = 0; /* their results would reach no one */
+        (void)pthread_cond_broadcast(&threads->drives[i].work_or_stop);
+    }
+    (void)pthread_mutex_unlock(&threads->mutex);
+    for (uint32_t i = 0; i < threads->n_drives; i++) {
+        struct drive *drive = &threads->drives[i];
+        for (uint32_t j = 0; j < drive->n_threads; j++) {
+            (void)pthread_join(drive->threads[j], NULL);
+        }
+    }
+}
+
+/* Requests nobody has begun are dropped; those begun are waited for. */
+static void threads_close(void *reader)
+{
+    struct threads *threads = reader;
+    stop(threads);
+    for (uint32_t i = 0; i < threads->n_drives; i++) {
+        (void)pthread_cond_destroy(&threads->drives[i].work_or_stop);
+        free(threads->drives[i].waiting.entries);
+    }
     (void)pthread_cond_destroy(&threads->some_done);
-    (void)pthread_cond_destroy(&threads->work_or_stop);
     (void)pthread_mutex_destroy(&threads->mutex);
     free(threads->done.entries);
-    free(threads->waiting.entries);
+    free(threads->drives);
+    free(threads->drive_of);
     free(threads->descriptors);
     free(threads);
 }
 
-/* Requests nobody has begun are dropped: their results would reach no one. */
-static void threads_close(void *reader)
+/* One thread for each drive: false when the system allows no more, or memory is out. */
+static bool start_drives(struct threads *threads)
 {
-    struct threads *threads = reader;
-    (void)pthread_mutex_lock(&threads->mutex);
-    threads->stopping = true;
-    threads->waiting.n = 0;
-    (void)pthread_cond_broadcast(&threads->work_or_stop);
-    (void)pthread_mutex_unlock(&threads->mutex);
-    for (uint32_t i = 0; i < threads->n_threads; i++) {
-        (void)pthread_join(threads->threads[i], NULL);
+    for (uint32_t i = 0; i < threads->n_drives; i++) {
+        struct drive *drive = &threads->drives[i];
+        drive->waiting.entries = calloc(threads->limit, sizeof *drive->waiting.entries);
+        if (drive->waiting.entries == NULL || start_thread(drive) != 0) {
+            return false;
+        }
     }
-    release(threads);
+    return true;
 }
 
-static struct threads *create(const struct nj_reader_options *options)
+static bool take_tables(struct threads *threads, const struct nj_reader_options *options)
 {
-    struct threads *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        return NULL;
+    size_t n_files = options->n_files;
+    threads->descriptors = calloc(n_files + 1, sizeof *threads->descriptors);
+    threads->drive_of = calloc(n_files + 1, sizeof *threads->drive_of);
+    threads->done.entries = calloc(options->limit, sizeof *threads->done.entries);
+    if (threads->descriptors == NULL || threads->drive_of == NULL ||
+        threads->done.entries == NULL) {
+        return false;
     }
-    (void)pthread_mutex_init(&made->mutex, NULL); /* with default attributes none can fail */
-    (void)pthread_cond_init(&made->work_or_stop, NULL);
-    (void)pthread_cond_init(&made->some_done, NULL);
-    made->fs = options->fs;
-    made->limit = options->limit;
-    made->descriptors = calloc((size_t)options->n_files + 1, sizeof *made->descriptors);
-    made->waiting.entries = calloc(options->limit, sizeof *made->waiting.entries);
-    made->done.entries = calloc(options->limit, sizeof *made->done.entries);
-    if (made->descriptors == NULL || made->waiting.entries == NULL ||
-        made->done.entries == NULL) {
-        release(made);
-        return NULL;
+    uint32_t n_drives = 1;
+    for (size_t i = 0; i < n_files; i++) {
+        uint32_t drive = options->drives == NULL ? 0 : options->drives[i];
+        threads->descriptors[i] = options->descriptors[i];
+        threads->drive_of[i] = drive;
+        n_drives = drive < n_drives ? n_drives : drive + 1;
     }
-    for (uint32_t i = 0; i < options->n_files; i++) {
-        made->descriptors[i] = options->descriptors[i];
+    threads->drives = calloc(n_drives, sizeof *threads->drives);
+    threads->n_drives = threads->drives == NULL ? 0 : n_drives;
+    for (uint32_t i = 0; i < threads->n_drives; i++) {
+        threads->drives[i].all = threads;
+        (void)pthread_cond_init(&threads->drives[i].work_or_stop, NULL); /* cannot fail */
     }
-    return made;
+    return threads->drives != NULL;
 }
 
 static enum nj_status threads_open(void *context, const struct nj_reader_options *options,
                                    void **reader, struct nj_error *err)
 {
     (void)context;
-    struct threads *made = create(options);
+    struct threads *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "make reader threads: no memory");
     }
-    if (start_thread(made) != 0) {
-        release(made);
-        return nj_fail(err, NJ_E_MEMORY, "start a reader thread: the system allows no more");
+    (void)pthread_mutex_init(&made->mutex, NULL); /* with default attributes neither can fail */
+    (void)pthread_cond_init(&made->some_done, NULL);
+    made->fs = options->fs;
+    made->limit = options->limit;
+    if (!take_tables(made, options) || !start_drives(made)) {
+        threads_close(made);
+        return nj_fail(err, NJ_E_MEMORY,
+                       "start reader threads: no memory, or the system allows no more");
     }
     *reader = made;
     return NJ_OK;

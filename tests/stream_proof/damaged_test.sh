@@ -34,6 +34,12 @@ check "the same with little memory" 0 "$nightjar" run job.yaml --out little $lit
 name="little memory gives the same bytes"
 cmp undisturbed/results.jsonl little/results.jsonl || fail "results differ"
 
+small_stack() (
+    ulimit -s 64 && exec "$@"
+)
+check "the same with a stack of 64 KiB" 0 small_stack "$nightjar" run job.yaml --out small $little
+cmp undisturbed/results.jsonl small/results.jsonl || fail "results differ"
+
 # damaged WHAT: refused with 12, and after the repair as undisturbed.
 damaged() {
     check "$1: refused" 12 "$nightjar" run job.yaml --out damaged $little

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,6 +346,68 @@ static void every_failing_open_and_status_ends_the_opening(void)
     }
 }
 
+/* A drive that gives nothing until it is told to: descriptor 0. Any other reads at once. */
+static pthread_mutex_t stuck_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t stuck_or_not = PTHREAD_COND_INITIALIZER;
+static bool is_stuck;
+
+static void set_stuck(bool stuck)
+{
+    (void)pthread_mutex_lock(&stuck_mutex);
+    is_stuck = stuck;
+    (void)pthread_cond_broadcast(&stuck_or_not);
+    (void)pthread_mutex_unlock(&stuck_mutex);
+}
+
+static ssize_t read_unless_stuck(void *context, int fd, void *data, size_t length, off_t offset)
+{
+    (void)context;
+    (void)data;
+    (void)offset;
+    (void)pthread_mutex_lock(&stuck_mutex);
+    while (fd == 0 && is_stuck) {
+        (void)pthread_cond_wait(&stuck_or_not, &stuck_mutex);
+    }
+    (void)pthread_mutex_unlock(&stuck_mutex);
+    return (ssize_t)length;
+}
+
+static void threads_of_a_drive_that_is_stuck_do_not_hold_up_another_one(void)
+{
+    enum { ON_STUCK = 64, LIMIT = ON_STUCK + 1 };
+    static uint8_t target[4096];
+    struct nj_file_system fs = *nj_file_system_real();
+    const int descriptors[] = {0, 1};
+    const uint32_t drives[] = {0, 1};
+    const struct nj_reader_options options = {
+        .fs = &fs, .descriptors = descriptors, .drives = drives, .n_files = 2, .limit = LIMIT};
+    const struct nj_reader_table *table = nj_reader_threads();
+    struct nj_error error = {0};
+    struct nj_read_result results[LIMIT];
+    void *reader = NULL;
+    fs.read_at = read_unless_stuck;
+    set_stuck(true);
+    REQUIRE_OK(table->open(table->context, &options, &reader, &error), &error);
+
+    for (uint32_t tag = 0; tag < LIMIT; tag++) {
+        const struct nj_read_request request = {.target = target,
+                                                .length_bytes = sizeof target,
+                                                .file = tag < ON_STUCK ? 0 : 1,
+                                                .buffer = NJ_NO_BUFFER,
+                                                .tag = tag};
+        table->submit(reader, &request, 1);
+    }
+    CHECK_EQ(table->reap(reader, true, results, LIMIT), 1); /* returns at all */
+    CHECK_EQ(results[0].tag, ON_STUCK);
+
+    set_stuck(false);
+    uint32_t n_done = 1;
+    while (n_done < LIMIT) {
+        n_done += table->reap(reader, true, results, LIMIT);
+    }
+    table->close(reader);
+}
+
 static void stream_closes_with_reads_in_flight(void)
 {
     enum nj_reader_kind kinds[] = {NJ_READER_THREADS, NJ_READER_RING};
@@ -379,6 +442,7 @@ int main(void)
     RUN(file_of_another_length_than_indexed_is_refused);
     RUN(file_that_shrinks_while_open_is_told_and_read_again_once_repaired);
     RUN(every_failing_open_and_status_ends_the_opening);
+    RUN(threads_of_a_drive_that_is_stuck_do_not_hold_up_another_one);
     RUN(stream_closes_with_reads_in_flight);
     for (uint32_t i = 0; i < N_FILES; i++) {
         (void)unlink(paths[N_FILES + i]); /* in memory, not in the test's folder */
