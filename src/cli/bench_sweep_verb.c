@@ -9,7 +9,7 @@
 #include "tools/bench_sweep.h"
 
 static const char usage[] =
-    "nightjar bench sweep MODEL [--memory SIZE] [--pairs N] [--quick] [--json]\n"
+    "nightjar bench sweep MODEL [--memory SIZE] [--pairs N] [--quick] [--whole] [--json]\n"
     "\n"
     "Measures sweeps over a model that is larger than the memory it is given, each paired "
     "with\n"
@@ -20,6 +20,9 @@ static const char usage[] =
     "                     frames enough to keep the drive busy\n"
     "  --pairs N          of a sweep and a bare reader, at each width; default 7\n"
     "  --quick            3 pairs, up to 32 rows\n"
+    "  --whole            also sweep with all weights in memory, to know what computing takes "
+    "by\n"
+    "                     itself; needs the memory for that besides\n"
     "  --threads N        compute threads; default one per CPU\n"
     "  --cpu-level LEVEL  auto (the best, the default), scalar, avx2 or avx512\n"
     "  --reader NAME      ring or threads; default ring, and threads where it is refused\n"
@@ -36,6 +39,7 @@ static enum nj_status read_flags(int argc, char **argv, struct nj_sweep_bench_op
                                     {"--cpu-level", &options->cpu_level, NJ_FLAG_TEXT, 0},
                                     {"--reader", &options->reader, NJ_FLAG_TEXT, 0},
                                     {"--quick", &is_quick, NJ_FLAG_SWITCH, 0},
+                                    {"--whole", &options->holds_whole, NJ_FLAG_SWITCH, 0},
                                     {"--json", as_json, NJ_FLAG_SWITCH, 0},
                                     {"--help", help, NJ_FLAG_SWITCH, 0},
                                     {"-h", help, NJ_FLAG_SWITCH, 0}};

@@ -8,20 +8,17 @@
 
 #include "base/clock.h"
 #include "base/machine_memory.h"
-#include "base/random.h"
 #include "model/model.h"
-#include "model/sweep.h"
+#include "tools/bench_sweep_rows.h"
 #include "tools/bench_sweep_trace.h"
 
 const uint32_t nj_sweep_bench_widths[NJ_SWEEP_BENCH_WIDTHS] = {1, 8, 32, 64, 128};
 
 enum {
-    MOST_ROWS = 128, /* the last of the widths */
     MOST_PAIRS = 101,
     DEFAULT_PAIRS = 7,
-    N_WARM = 2,       /* sweeps until the depth of reads has settled */
-    MORE_FRAMES = 12, /* than the least: 16 keep a drive busy while a wave computes */
-    RANDOM_SEED = 20261201
+    N_WARM = 2,      /* sweeps until the depth of reads has settled */
+    MORE_FRAMES = 12 /* than the least: 16 keep a drive busy while a wave computes */
 };
 
 static const double nano = 1e-9;
@@ -32,22 +29,11 @@ struct bench {
     struct nj_model_seams seams;
     struct nj_model_options model_options;
     struct nj_read_trace trace;
-    struct nj_model *model;
-    const struct nj_dims *dims;
-    struct nj_state *states[MOST_ROWS];
-    uint32_t n_states;
-    float *logits; /* (MOST_ROWS, n_vocabulary) */
-    uint64_t n_drawn;
+    struct nj_swept streamed;
+    struct nj_swept whole; /* the same with all weights in memory, if that is asked for */
+    bool has_whole;
     uint32_t n_pairs;
     struct nj_sweep_bench_report *report;
-};
-
-/* What one sweep took. */
-struct taken {
-    uint64_t wall_ns;
-    double engine_s; /* processor time of the engine thread, which takes part in all work */
-    double processor_s;
-    uint64_t read_bytes;
 };
 
 /* --- opening --- */
@@ -108,14 +94,15 @@ static enum nj_status choose_memory(struct bench *bench, struct nj_error *err)
 
 /* The ring, or threads where it is refused: as a run chooses. */
 static enum nj_status open_with(struct bench *bench, const struct nj_reader_table *table,
-                                struct nj_error *err)
+                                struct nj_model **model, struct nj_error *err)
 {
     nj_read_trace_init(&bench->trace, table);
     bench->seams.readers = &bench->trace.table;
-    return nj_model_open_with(&bench->seams, &bench->model_options, &bench->model, err);
+    return nj_model_open_with(&bench->seams, &bench->model_options, model, err);
 }
 
-static enum nj_status open_model(struct bench *bench, struct nj_error *err)
+static enum nj_status open_model(struct bench *bench, struct nj_model **model,
+                                 struct nj_error *err)
 {
     const char *reader = bench->options->reader;
     bool wants_threads = reader != NULL && strcmp(reader, "threads") == 0;
@@ -126,7 +113,7 @@ static enum nj_status open_model(struct bench *bench, struct nj_error *err)
     }
     if (!wants_threads) {
         struct nj_error refusal = {0};
-        enum nj_status status = open_with(bench, nj_reader_ring(), &refusal);
+        enum nj_status status = open_with(bench, nj_reader_ring(), model, &refusal);
         if (status != NJ_E_IO && status != NJ_E_UNSUPPORTED) {
             return status == NJ_OK ? NJ_OK : nj_fail(err, status, "%s", refusal.text);
         }
@@ -136,125 +123,96 @@ static enum nj_status open_model(struct bench *bench, struct nj_error *err)
         (void)snprintf(bench->report->note, sizeof bench->report->note, "%.*s",
                        (int)sizeof bench->report->note - 1, refusal.text);
     }
-    return open_with(bench, nj_reader_threads(), err);
+    return open_with(bench, nj_reader_threads(), model, err);
 }
 
-static enum nj_status make_states(struct bench *bench, struct nj_error *err)
-{
-    uint32_t n = nj_model_n_sequences(bench->model);
-    n = n < most_rows(bench->options) ? n : most_rows(bench->options);
-    assert(n >= 1); /* a model that opens has room for one */
-    for (; bench->n_states < n; bench->n_states++) {
-        enum nj_status status = nj_state_create(bench->dims, nj_model_budget(bench->model),
-                                                &bench->states[bench->n_states], err);
-        if (status != NJ_OK) {
-            return status;
-        }
-    }
-    bench->logits = calloc((size_t)n * bench->dims->n_vocabulary, sizeof(float));
-    return bench->logits != NULL ? NJ_OK : nj_fail(err, NJ_E_MEMORY, "logits: out of memory");
-}
-
-static enum nj_status open_all(struct bench *bench, struct nj_error *err)
+static enum nj_status open_streamed(struct bench *bench, struct nj_error *err)
 {
     const struct nj_sweep_bench_options *options = bench->options;
+    struct nj_model *model = NULL;
     enum nj_status status = NJ_OK;
     if (options->memory_bytes == 0) {
         status = choose_memory(bench, err);
     }
     if (status == NJ_OK) {
-        status = open_model(bench, err);
+        status = open_model(bench, &model, err);
     }
     if (status != NJ_OK) {
         return status;
     }
-    if (nj_model_plan(bench->model)->is_whole) {
+    if (nj_model_plan(model)->is_whole) {
+        nj_model_close(model);
         return nj_fail(err, NJ_E_UNSUPPORTED,
                        "%s fits into %llu bytes of memory whole: a sweep reads nothing. Give "
                        "it less with --memory",
                        options->path, (unsigned long long)bench->model_options.memory_bytes);
     }
-    bench->dims = nj_model_dims(bench->model);
-    return make_states(bench, err);
+    return nj_swept_init(&bench->streamed, model, most_rows(options), err);
+}
+
+/* Refused where the machine has no room for it beside the one that streams. */
+static enum nj_status open_whole(struct bench *bench, struct nj_error *err)
+{
+    struct nj_model *model = NULL;
+    struct nj_model_seams seams = bench->seams;
+    struct nj_model_options options = bench->model_options;
+    options.memory_bytes = nj_model_plan(bench->streamed.model)->useful_bytes;
+    options.n_sequences = bench->streamed.n_states;
+    seams.readers = NULL;
+    uint64_t left = nj_machine_memory_left(seams.fs, seams.machine_root);
+    if (left < options.memory_bytes) {
+        return nj_fail(err, NJ_E_BUDGET,
+                       "hold all weights in memory as well: %llu bytes are needed, %llu left",
+                       (unsigned long long)options.memory_bytes, (unsigned long long)left);
+    }
+    enum nj_status status = nj_model_open_with(&seams, &options, &model, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    bench->has_whole = true;
+    return nj_swept_init(&bench->whole, model, bench->streamed.n_states, err);
 }
 
 static void close_all(struct bench *bench)
 {
-    for (uint32_t i = 0; i < bench->n_states; i++) {
-        nj_state_destroy(bench->states[i]);
-    }
-    free(bench->logits);
-    nj_model_close(bench->model);
+    nj_swept_deinit(&bench->whole);
+    nj_swept_deinit(&bench->streamed);
     nj_read_trace_deinit(&bench->trace);
 }
 
 /* --- one sweep --- */
 
-static nj_token draw_token(struct bench *bench)
-{
-    double drawn = nj_draw_uniform(RANDOM_SEED, 0, bench->n_drawn++, 0);
-    return (nj_token)(drawn * bench->dims->n_vocabulary);
-}
+typedef enum nj_status sweep_some(struct nj_swept *swept, uint32_t n_rows,
+                                  struct nj_swept_time *took, struct nj_error *err);
 
-/* RUSAGE_SELF: of all threads; RUSAGE_THREAD: of the engine's. */
-static double processor_seconds(int who)
-{
-    struct rusage usage;
-    if (getrusage(who, &usage) != 0) {
-        return 0.0;
-    }
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-static enum nj_status sweep_rows(struct bench *bench, const struct nj_row *rows,
-                                 uint32_t n_rows, struct taken *taken, struct nj_error *err)
+/* One that streams, and its reads recorded. */
+static enum nj_status sweep_streamed(struct bench *bench, sweep_some *sweep, uint32_t n_rows,
+                                     struct nj_swept_time *took, struct nj_error *err)
 {
     nj_read_trace_drop_cache(&bench->trace);
-    double engine_s = processor_seconds(RUSAGE_THREAD);
-    double processor_s = processor_seconds(RUSAGE_SELF);
-    uint64_t begin_ns = bench->clock.monotonic_ns(bench->clock.context);
     nj_read_trace_begin(&bench->trace);
-    enum nj_status status = nj_sweep_run(bench->model, rows, n_rows, NULL, bench->logits, err);
-    taken->wall_ns = bench->clock.monotonic_ns(bench->clock.context) - begin_ns;
-    taken->engine_s = processor_seconds(RUSAGE_THREAD) - engine_s;
-    taken->processor_s = processor_seconds(RUSAGE_SELF) - processor_s;
+    enum nj_status status = sweep(&bench->streamed, n_rows, took, err);
     enum nj_status recorded = nj_read_trace_end(&bench->trace, err);
-    taken->read_bytes = bench->trace.read_bytes;
     return status == NJ_OK ? recorded : status;
 }
 
-/* One token more for the first `n_rows` sequences. */
-static enum nj_status sweep_batch(struct bench *bench, uint32_t n_rows, struct taken *taken,
-                                  struct nj_error *err)
+/* What computing takes: measured with all weights in memory, or else the time of the sweep
+ * without what it waited for bytes. */
+static enum nj_status time_computing(struct bench *bench, sweep_some *sweep, uint32_t n_rows,
+                                     const struct nj_swept_time *streamed, double *seconds,
+                                     struct nj_error *err)
 {
-    struct nj_row rows[MOST_ROWS];
-    for (uint32_t i = 0; i < n_rows; i++) {
-        rows[i] = (struct nj_row){.state = bench->states[i],
-                                  .position = nj_state_length(bench->states[i]),
-                                  .token = draw_token(bench),
-                                  .wants_logits = true};
+    struct nj_swept_time whole;
+    *seconds = nano * (double)(streamed->wall_ns - streamed->waited_ns);
+    if (!bench->has_whole) {
+        return NJ_OK;
     }
-    return sweep_rows(bench, rows, n_rows, taken, err);
-}
-
-/* A prompt of `n_rows` in one chunk, of the first sequence. */
-static enum nj_status sweep_prompt(struct bench *bench, uint32_t n_rows, struct taken *taken,
-                                   struct nj_error *err)
-{
-    struct nj_row rows[NJ_SWEEP_BENCH_PREFILL];
-    nj_state_reset(bench->states[0]);
-    for (uint32_t i = 0; i < n_rows; i++) {
-        rows[i] = (struct nj_row){.state = bench->states[0],
-                                  .position = i,
-                                  .token = draw_token(bench),
-                                  .wants_logits = i + 1 == n_rows};
+    enum nj_status status = sweep(&bench->whole, n_rows, &whole, err);
+    if (status == NJ_OK) {
+        *seconds = nano * (double)whole.wall_ns;
     }
-    return sweep_rows(bench, rows, n_rows, taken, err);
+    return status;
 }
-
-typedef enum nj_status sweep_some(struct bench *bench, uint32_t n_rows, struct taken *taken,
-                                  struct nj_error *err);
 
 /* --- pairs --- */
 
@@ -306,6 +264,7 @@ static enum nj_status find_depth(struct bench *bench, uint32_t *depth, struct nj
 struct pairs {
     double wall_s[MOST_PAIRS];
     double read_s[MOST_PAIRS];
+    double compute_s[MOST_PAIRS];
     double busy_s[MOST_PAIRS];
     double raw_share[MOST_PAIRS];
     double limit_ratio[MOST_PAIRS];
@@ -313,25 +272,26 @@ struct pairs {
     double read_bytes[MOST_PAIRS];
 };
 
-static void note_pair(struct pairs *pairs, uint32_t at, const struct taken *taken,
-                      double raw_bytes_per_s)
+static void note_pair(struct pairs *pairs, uint32_t at, const struct nj_swept_time *took,
+                      double compute_s, uint64_t read_bytes, double raw_bytes_per_s)
 {
-    double wall_s = nano * (double)taken->wall_ns;
-    double busy_s = taken->engine_s;
-    double read_s = (double)taken->read_bytes / raw_bytes_per_s;
+    double wall_s = nano * (double)took->wall_ns;
+    double read_s = (double)read_bytes / raw_bytes_per_s;
     pairs->wall_s[at] = wall_s;
-    pairs->busy_s[at] = busy_s;
+    pairs->compute_s[at] = compute_s;
+    pairs->busy_s[at] = took->engine_s;
     pairs->read_s[at] = read_s;
     pairs->raw_share[at] = read_s / wall_s;
-    pairs->limit_ratio[at] = wall_s / fmax(read_s, busy_s);
-    pairs->processor_s[at] = taken->processor_s;
-    pairs->read_bytes[at] = (double)taken->read_bytes;
+    pairs->limit_ratio[at] = wall_s / fmax(read_s, compute_s);
+    pairs->processor_s[at] = took->processor_s;
+    pairs->read_bytes[at] = (double)read_bytes;
 }
 
 static void conclude(struct pairs *pairs, uint32_t n, struct nj_sweep_bench_figure *figure)
 {
     figure->wall_s = median(pairs->wall_s, n);
     figure->read_s = median(pairs->read_s, n);
+    figure->compute_s = median(pairs->compute_s, n);
     figure->busy_s = median(pairs->busy_s, n);
     figure->raw_share = median(pairs->raw_share, n);
     figure->limit_ratio = median(pairs->limit_ratio, n);
@@ -345,33 +305,45 @@ static enum nj_status run_pair(struct bench *bench, sweep_some *sweep, uint32_t 
                                uint32_t depth, uint32_t at, struct pairs *pairs,
                                struct nj_error *err)
 {
-    struct taken taken = {0};
+    struct nj_swept_time took = {0};
+    double compute_s = 0.0;
     double rate = 0.0;
     enum nj_status status = NJ_OK;
     if (at % 2 == 1) {
         status = replay(bench, depth, &rate, err);
     }
     if (status == NJ_OK) {
-        status = sweep(bench, n_rows, &taken, err);
+        status = sweep_streamed(bench, sweep, n_rows, &took, err);
+    }
+    if (status == NJ_OK) {
+        status = time_computing(bench, sweep, n_rows, &took, &compute_s, err);
     }
     if (status == NJ_OK && at % 2 == 0) {
         status = replay(bench, depth, &rate, err);
     }
     if (status == NJ_OK) {
-        note_pair(pairs, at, &taken, rate);
+        note_pair(pairs, at, &took, compute_s, bench->trace.read_bytes, rate);
     }
     return status;
+}
+
+static enum nj_status warm_up(struct bench *bench, sweep_some *sweep, uint32_t n_rows,
+                              struct nj_error *err)
+{
+    struct nj_swept_time took;
+    enum nj_status status = NJ_OK;
+    for (int i = 0; i < N_WARM && status == NJ_OK; i++) {
+        status = sweep_streamed(bench, sweep, n_rows, &took, err);
+    }
+    return status == NJ_OK && bench->has_whole ? sweep(&bench->whole, n_rows, &took, err)
+                                               : status;
 }
 
 static enum nj_status measure_width(struct bench *bench, sweep_some *sweep, uint32_t n_rows,
                                     struct nj_sweep_bench_figure *figure, struct nj_error *err)
 {
     struct pairs pairs;
-    struct taken taken;
-    enum nj_status status = NJ_OK;
-    for (int i = 0; i < N_WARM && status == NJ_OK; i++) {
-        status = sweep(bench, n_rows, &taken, err);
-    }
+    enum nj_status status = warm_up(bench, sweep, n_rows, err);
     if (status == NJ_OK) {
         status = find_depth(bench, &figure->depth, err);
     }
@@ -391,31 +363,37 @@ static enum nj_status measure_all(struct bench *bench, struct nj_error *err)
     struct nj_sweep_bench_report *report = bench->report;
     enum nj_status status = NJ_OK;
     for (int i = 0; i < NJ_SWEEP_BENCH_WIDTHS && status == NJ_OK; i++) {
-        if (nj_sweep_bench_widths[i] <= bench->n_states) {
-            status = measure_width(bench, sweep_batch, nj_sweep_bench_widths[i],
+        if (nj_sweep_bench_widths[i] <= bench->streamed.n_states) {
+            status = measure_width(bench, nj_swept_batch, nj_sweep_bench_widths[i],
                                    &report->widths[i], err);
         }
     }
-    return status == NJ_OK ? measure_width(bench, sweep_prompt, NJ_SWEEP_BENCH_PREFILL,
+    return status == NJ_OK ? measure_width(bench, nj_swept_prompt, NJ_SWEEP_BENCH_PREFILL,
                                            &report->prefill, err)
                            : status;
+}
+
+static uint64_t peak_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
 
 static void tell(struct bench *bench)
 {
     struct nj_sweep_bench_report *report = bench->report;
     struct nj_stream_report stream;
-    struct rusage usage;
-    nj_model_stream_report(bench->model, &stream);
-    report->useful_bytes = nj_model_plan(bench->model)->useful_bytes;
+    nj_model_stream_report(bench->streamed.model, &stream);
+    report->useful_bytes = nj_model_plan(bench->streamed.model)->useful_bytes;
     report->memory_bytes = bench->model_options.memory_bytes;
     report->reader = bench->trace.below->name;
     if (report->note[0] == '\0' && stream.note != NULL) {
         (void)snprintf(report->note, sizeof report->note, "%s", stream.note);
     }
     report->n_pairs = bench->n_pairs;
-    if (getrusage(RUSAGE_SELF, &usage) == 0) {
-        report->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    report->has_whole = bench->has_whole;
+    if (!bench->has_whole) {
+        report->peak_bytes = peak_bytes();
     }
 }
 
@@ -439,7 +417,10 @@ enum nj_status nj_sweep_bench_measure(const struct nj_sweep_bench_options *optio
                                   .takes_fewer_sequences = true,
                                   .n_positions = most_positions(bench.n_pairs)};
     memset(report, 0, sizeof *report);
-    enum nj_status status = open_all(&bench, err);
+    enum nj_status status = open_streamed(&bench, err);
+    if (status == NJ_OK && options->holds_whole) {
+        status = open_whole(&bench, err);
+    }
     if (status == NJ_OK) {
         status = measure_all(&bench, err);
     }

@@ -29,6 +29,8 @@ struct nj_sweep_bench_options {
     uint32_t n_threads;    /* 0: one per CPU */
     uint32_t n_pairs;      /* 0: 7 */
     uint32_t n_widths;     /* 0: all; else the first ones */
+    /* Also sweeps with all weights in memory, to know what computing takes by itself. */
+    bool holds_whole;
 };
 
 /* One batch width, or one prompt chunk: medians over the pairs. */
@@ -36,10 +38,13 @@ struct nj_sweep_bench_figure {
     uint32_t n_rows; /* 0: not measured, there was no memory for it */
     uint32_t depth;  /* of the bare reader */
     double wall_s;
-    double read_s;      /* of the bare reader, for the bytes of the sweep */
+    double read_s; /* of the bare reader, for the bytes of the sweep */
+    /* Of the same rows with all weights in memory; if those are not held, of the sweep without
+     * what the engine waited for bytes. */
+    double compute_s;
     double busy_s;      /* processor time of the engine thread, which computes along */
     double raw_share;   /* rate of the sweep by that of the bare reader */
-    double limit_ratio; /* wall by the larger of read and busy */
+    double limit_ratio; /* wall by the larger of read and compute */
     double processor_s; /* of all threads */
     double read_bytes;
 };
@@ -47,7 +52,8 @@ struct nj_sweep_bench_figure {
 struct nj_sweep_bench_report {
     uint64_t useful_bytes; /* with which nothing would be read again */
     uint64_t memory_bytes;
-    uint64_t peak_bytes; /* of the process */
+    uint64_t peak_bytes; /* of the process; 0: not of interest, it held the model twice */
+    bool has_whole;      /* all weights were in memory as well */
     const char *reader;
     char note[160]; /* why not the ring; empty when it is used */
     uint32_t n_pairs;
@@ -55,7 +61,8 @@ struct nj_sweep_bench_report {
     struct nj_sweep_bench_figure prefill;
 };
 
-/* Everything that opening a model returns; NJ_E_UNSUPPORTED when all of the model stays in
+/* Everything that opening a model returns; NJ_E_BUDGET without room for what `holds_whole` asks
+ * for; NJ_E_UNSUPPORTED when all of the model stays in
  * memory, so that there is nothing to measure. */
 enum nj_status nj_sweep_bench_measure(const struct nj_sweep_bench_options *options,
                                       struct nj_sweep_bench_report *report,

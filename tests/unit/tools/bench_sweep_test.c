@@ -28,7 +28,7 @@ static const char *make_model(void)
 static void each_width_and_a_prompt_are_measured(void)
 {
     const struct nj_sweep_bench_options options = {
-        .path = make_model(), .n_threads = 1, .n_pairs = 1, .n_widths = 2};
+        .path = make_model(), .n_threads = 1, .n_pairs = 1, .n_widths = 2, .holds_whole = true};
     struct nj_sweep_bench_report report;
     struct nj_error err = {0};
     REQUIRE_OK(nj_sweep_bench_measure(&options, &report, &err), &err);
