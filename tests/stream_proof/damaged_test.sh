@@ -65,7 +65,7 @@ damaged "a header with a type that there is not"
 # Cut while running: the run waits for nothing, ends, and keeps what it had.
 sed 's/max_tokens: 40/max_tokens: 1000/' job.yaml >long.yaml
 check "a long run, undisturbed" 0 "$nightjar" run long.yaml --out long-undisturbed
-"$nightjar" run long.yaml --out cut $little >out 2>err &
+"$nightjar" run long.yaml --out cut $little >/dev/null 2>said &
 pid=$!
 grown() {
     [ -s cut/tokens.log ] && [ "$(wc -c <cut/tokens.log)" -gt 400 ]
@@ -73,6 +73,7 @@ grown() {
 wait_for 30 grown || fail "the run does not get going"
 truncate -s $((length / 4)) "model/$shard"
 check "a shard cut while running" 12 wait "$pid"
+cp said err
 has err "$shard"
 has err "wanted"
 cp whole "model/$shard"
@@ -81,7 +82,7 @@ name="a run that was cut gives the same bytes"
 cmp long-undisturbed/results.jsonl cut/results.jsonl || fail "results differ"
 
 # Overwritten while running, with its header and its length as they were: what a sweep gave meanwhile is nobody's.
-"$nightjar" run long.yaml --out written $little >out 2>err &
+"$nightjar" run long.yaml --out written $little >/dev/null 2>said &
 pid=$!
 grown() {
     [ -s written/tokens.log ] && [ "$(wc -c <written/tokens.log)" -gt 400 ]
@@ -89,6 +90,7 @@ grown() {
 wait_for 30 grown || fail "the run does not get going"
 dd if=/dev/urandom of="model/$shard" bs=4096 seek=$((length / 8192)) count=8 conv=notrunc 2>/dev/null
 check "a shard overwritten while running" 12 wait "$pid"
+cp said err
 has err "$shard"
 has err "was written to"
 check "other weights are another model" 6 "$nightjar" run long.yaml --out written
