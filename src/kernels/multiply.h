@@ -24,24 +24,16 @@ void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x
 void nj_multiply_avx512_mxfp4(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                               uint32_t n_rows, float *y, size_t y_stride, float *scratch);
 
+/* The part of nj_multiply_avx512 for many rows of F32. */
+void nj_multiply_avx512_panels(const struct nj_matrix *matrix, const float *x, size_t x_stride,
+                               uint32_t n_rows, float *y, size_t y_stride, float *scratch);
+
 /* The part of nj_multiply_avx2 for more than a few rows. */
 void nj_multiply_avx2_panels(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                              uint32_t n_rows, float *y, size_t y_stride, float *scratch);
 
-/* What a product has in scratch, at most: nj_multiply_avx512 keeps activations there in the
- * order in which tiles meet them: 480 KiB, 34 rows at the width of K3's experts, half of L2. */
+/* What a product has in scratch, at most: accumulators in panels, or activations in the order
+ * in which tiles meet them. 480 KiB: 34 rows at the width of K3's experts, half of L2. */
 enum { NJ_SCRATCH_VALUES = 122880 };
-
-/* nj_multiply_avx2_panels keeps four weight rows of a panel, decoded, and the accumulators of a
- * block of weight rows with all activation rows. */
-enum {
-    NJ_AVX2_MOST_ROWS = 129, /* more are done in parts; a multiple of three */
-    NJ_AVX2_BLOCK_WEIGHTS = 48,
-    NJ_AVX2_PANEL_GROUPS = 28, /* of sixteen inputs */
-};
-
-_Static_assert(4 * NJ_AVX2_PANEL_GROUPS * 16 + NJ_AVX2_BLOCK_WEIGHTS * NJ_AVX2_MOST_ROWS * 16 <=
-                   NJ_SCRATCH_VALUES,
-               "the panels of AVX2 fit scratch");
 
 #endif

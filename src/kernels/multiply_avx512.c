@@ -1,8 +1,8 @@
 /* One register holds a pair's sixteen lanes, so a tile of 6 weight rows by 4 activation rows
  * takes 24 accumulators, 4 activations and 1 weight of the 32 registers. Weights are widened in
  * the loop, where it hides beside the multiply-adds, and all of n_inputs is done in one go:
- * spilling accumulators between panels costs more than it saves here. MXFP4 has a file of its
- * own.
+ * spilling accumulators between panels costs more than it saves here. MXFP4 and many rows of
+ * F32 have files of their own.
  */
 #include "kernels/multiply.h"
 
@@ -17,7 +17,6 @@ enum {
      * that stays in L2 before the next block is read. */
     FEWEST_FOR_BLOCKS = 32,
     BLOCK_WEIGHTS = 48,
-    F32_BLOCK_WEIGHTS = 24, /* no larger than 48 rows of BF16 */
     FEWEST_FOR_PACKING = 8,
     CACHE_LINE_BYTES = 64,
     BF16_GROUP_BYTES = NJ_LANES * 2,
@@ -61,14 +60,6 @@ WIDE_INLINE wide decode_tail(enum nj_matrix_type type, const struct weight_rows 
             _mm256_mask_loadu_epi16(padding, mask, row + group * BF16_GROUP_BYTES));
     }
     return _mm512_mask_loadu_ps(wide_set(-0.0F), mask, row + group * F32_GROUP_BYTES);
-}
-
-/* Keeps an activation in its register: the compiler would rather fold the load into each of the
- * multiply-adds that use it, and only one such load can be had a cycle. */
-WIDE_INLINE wide pin(wide v)
-{
-    __asm__("" : "+v"(v));
-    return v;
 }
 
 /* Four folds at once, each in the tree of lanes.h. */
@@ -138,7 +129,7 @@ WIDE_INLINE void group_step(enum nj_matrix_type type, const struct weight_rows *
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
         const float *from = tile->x + c * tile->x_stride + group * tile->group_stride;
-        inputs[c] = pin(wide_load(from));
+        inputs[c] = wide_pin(wide_load(from));
     }
     WIDE_UNROLL
     for (size_t w = 0; w < n_weights; w++) {
@@ -367,7 +358,7 @@ static void multiply_block(const struct nj_matrix *matrix, uint32_t first_output
 static uint32_t block_weights_of(const struct nj_matrix *matrix, uint32_t n_rows)
 {
     if (n_rows >= FEWEST_FOR_BLOCKS && !wants_packing(matrix, n_rows)) {
-        return matrix->type == NJ_MATRIX_F32 ? F32_BLOCK_WEIGHTS : BLOCK_WEIGHTS;
+        return BLOCK_WEIGHTS;
     }
     return TILE_WEIGHTS;
 }
@@ -376,6 +367,11 @@ void nj_multiply_avx512(const struct nj_matrix *matrix, const float *x, size_t x
                         uint32_t n_rows, float *y, size_t y_stride, void *scratch)
 {
     if (n_rows == 0) {
+        return;
+    }
+    if (matrix->type == NJ_MATRIX_F32 && n_rows >= FEWEST_FOR_BLOCKS &&
+        !wants_packing(matrix, n_rows)) {
+        nj_multiply_avx512_panels(matrix, x, x_stride, n_rows, y, y_stride, scratch);
         return;
     }
     if (matrix->type == NJ_MATRIX_MXFP4) {

@@ -92,14 +92,6 @@ WIDE_INLINE __m128 fold_four(wide a, wide b, wide c, wide d)
 /* The accumulators, by weight row and activation row. */
 typedef wide chains[LONG_SIDE][LONG_SIDE];
 
-/* Keeps a value in its register: the compiler would rather fold its load into each of the
- * multiply-adds that use it, and loads run out. */
-WIDE_INLINE wide pin(wide v)
-{
-    __asm__("" : "+v"(v));
-    return v;
-}
-
 /* Stops compilers from decoding ahead, for which they spill accumulators. */
 WIDE_INLINE void keep_loads_below(void)
 {
@@ -127,7 +119,7 @@ WIDE_INLINE void group_by_weights(const struct place *place, size_t n_weights, c
     wide inputs[LONG_SIDE];
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
-        inputs[c] = pin(wide_load(x + (group * n_inputs + c) * NJ_LANES));
+        inputs[c] = wide_pin(wide_load(x + (group * n_inputs + c) * NJ_LANES));
     }
     WIDE_UNROLL
     for (size_t w = 0; w < n_weights; w++) {
@@ -147,11 +139,11 @@ WIDE_INLINE void group_by_inputs(const struct place *place, size_t n_weights, co
     wide weights[LONG_SIDE];
     WIDE_UNROLL
     for (size_t w = 0; w < n_weights; w++) {
-        weights[w] = pin(decode_row(place, w, group));
+        weights[w] = wide_pin(decode_row(place, w, group));
     }
     WIDE_UNROLL
     for (size_t c = 0; c < n_inputs; c++) {
-        wide input = pin(wide_load(x + (group * n_inputs + c) * NJ_LANES));
+        wide input = wide_pin(wide_load(x + (group * n_inputs + c) * NJ_LANES));
         WIDE_UNROLL
         for (size_t w = 0; w < n_weights; w++) {
             multiply_add(&chain[w][c], weights[w], input);

@@ -5,41 +5,10 @@
 #ifndef NJ_KERNELS_WEIGHT_ROW_AVX2_H
 #define NJ_KERNELS_WEIGHT_ROW_AVX2_H
 
-#include "kernels/kernels.h"
+#include "kernels/weight_row.h"
 #include "kernels/wide_avx2.h"
-#include "quant/mxfp4.h"
 
 enum { NJ_HALF_LANES = NJ_LANES / 2 };
-
-struct weight_row {
-    const uint8_t *values;
-    const uint8_t *scales;
-};
-
-/* Bytes of `n_values` of a row, without scales. */
-WIDE_INLINE size_t weight_bytes(enum nj_matrix_type type, size_t n_values)
-{
-    switch (type) {
-    case NJ_MATRIX_BF16:
-        return n_values * 2;
-    case NJ_MATRIX_MXFP4:
-        return n_values / 2;
-    case NJ_MATRIX_F32:
-        break;
-    }
-    return n_values * 4;
-}
-
-WIDE_INLINE struct weight_row weight_row_at(const struct nj_matrix *matrix, uint32_t output)
-{
-    size_t n = matrix->n_inputs;
-    const uint8_t *values = matrix->weights;
-    struct weight_row row = {.values = values + output * weight_bytes(matrix->type, n)};
-    if (matrix->type == NJ_MATRIX_MXFP4) {
-        row.scales = matrix->scales + output * (n / NJ_MXFP4_BLOCK_VALUES);
-    }
-    return row;
-}
 
 /* Eight nibbles: the low three bits look up a magnitude under the block's scale, the fourth is
  * its sign. */

@@ -100,6 +100,14 @@ WIDE_INLINE wide wide_fma(wide a, wide b, wide c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
+/* Keeps a value in its register: the compiler would rather fold its load into each of the
+ * multiply-adds that use it, and loads run out. */
+WIDE_INLINE wide wide_pin(wide v)
+{
+    __asm__("" : "+v"(v));
+    return v;
+}
+
 /* False where either is a NaN. */
 WIDE_INLINE wide_mask wide_less(wide a, wide b)
 {
