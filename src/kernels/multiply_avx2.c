@@ -20,12 +20,15 @@ struct tile_lanes {
     float lane[TILE_WEIGHTS][TILE_INPUTS][NJ_LANES];
 };
 
-/* Runs all whole groups over half of the lanes, or over both at once where n_halves is 2. */
+/* Runs all whole groups over half of the lanes, or over both at once where n_halves is 2. The
+ * rows of the next tile, `tile_bytes` further, are brought into L2 meanwhile, a line of each in
+ * turn: the hardware alone starts over at every row. */
 WIDE_INLINE void stream_halves(enum nj_matrix_type type, const struct weight_row *rows,
                                size_t n_weights, const float *const *x, size_t n_inputs,
-                               size_t n_groups, size_t first_half, size_t n_halves,
-                               struct tile_lanes *lanes)
+                               size_t n_groups, size_t tile_bytes, size_t first_half,
+                               size_t n_halves, struct tile_lanes *lanes)
 {
+    const size_t group_bytes = weight_bytes(type, NJ_LANES);
     __m256 chain[TILE_WEIGHTS][TILE_INPUTS][2];
     WIDE_UNROLL
     for (size_t w = 0; w < n_weights; w++) {
@@ -38,6 +41,13 @@ WIDE_INLINE void stream_halves(enum nj_matrix_type type, const struct weight_row
         }
     }
     for (size_t group = 0; group < n_groups; group++) {
+        if (first_half == 0) {
+            WIDE_UNROLL
+            for (size_t w = 0; w < n_weights; w++) {
+                _mm_prefetch((const char *)rows[w].values + tile_bytes + group * group_bytes,
+                             _MM_HINT_T1);
+            }
+        }
         WIDE_UNROLL
         for (size_t h = 0; h < n_halves; h++) {
             size_t half = first_half + h;
@@ -70,41 +80,41 @@ WIDE_INLINE void stream_halves(enum nj_matrix_type type, const struct weight_row
 
 WIDE_INLINE void stream_groups(enum nj_matrix_type type, const struct weight_row *rows,
                                size_t n_weights, const float *const *x, size_t n_inputs,
-                               size_t n_groups, struct tile_lanes *lanes)
+                               size_t n_groups, size_t tile_bytes, struct tile_lanes *lanes)
 {
     if (n_inputs == 1) {
-        stream_halves(type, rows, n_weights, x, n_inputs, n_groups, 0, 2, lanes);
+        stream_halves(type, rows, n_weights, x, n_inputs, n_groups, tile_bytes, 0, 2, lanes);
         return;
     }
-    stream_halves(type, rows, n_weights, x, n_inputs, n_groups, 0, 1, lanes);
-    stream_halves(type, rows, n_weights, x, n_inputs, n_groups, 1, 1, lanes);
+    stream_halves(type, rows, n_weights, x, n_inputs, n_groups, tile_bytes, 0, 1, lanes);
+    stream_halves(type, rows, n_weights, x, n_inputs, n_groups, tile_bytes, 1, 1, lanes);
 }
 
 WIDE_INLINE void stream_inputs(enum nj_matrix_type type, const struct weight_row *rows,
                                size_t n_weights, const float *const *x, uint32_t n_inputs,
-                               size_t n_groups, struct tile_lanes *lanes)
+                               size_t n_groups, size_t tile_bytes, struct tile_lanes *lanes)
 {
     switch (n_inputs) {
     case 3:
-        stream_groups(type, rows, n_weights, x, 3, n_groups, lanes);
+        stream_groups(type, rows, n_weights, x, 3, n_groups, tile_bytes, lanes);
         break;
     case 2:
-        stream_groups(type, rows, n_weights, x, 2, n_groups, lanes);
+        stream_groups(type, rows, n_weights, x, 2, n_groups, tile_bytes, lanes);
         break;
     default:
-        stream_groups(type, rows, n_weights, x, 1, n_groups, lanes);
+        stream_groups(type, rows, n_weights, x, 1, n_groups, tile_bytes, lanes);
         break;
     }
 }
 
 WIDE_INLINE void stream_weights(enum nj_matrix_type type, const struct weight_row *rows,
                                 uint32_t n_weights, const float *const *x, uint32_t n_inputs,
-                                size_t n_groups, struct tile_lanes *lanes)
+                                size_t n_groups, size_t tile_bytes, struct tile_lanes *lanes)
 {
     if (n_weights == TILE_WEIGHTS) {
-        stream_inputs(type, rows, TILE_WEIGHTS, x, n_inputs, n_groups, lanes);
+        stream_inputs(type, rows, TILE_WEIGHTS, x, n_inputs, n_groups, tile_bytes, lanes);
     } else {
-        stream_inputs(type, rows, 1, x, n_inputs, n_groups, lanes);
+        stream_inputs(type, rows, 1, x, n_inputs, n_groups, tile_bytes, lanes);
     }
 }
 
@@ -114,15 +124,19 @@ static void stream_whole_groups(const struct nj_matrix *matrix, const struct wei
                                 struct tile_lanes *lanes)
 {
     size_t n_groups = matrix->n_inputs / NJ_LANES;
+    size_t tile_bytes = n_weights * weight_bytes(matrix->type, matrix->n_inputs);
     switch (matrix->type) {
     case NJ_MATRIX_F32:
-        stream_weights(NJ_MATRIX_F32, rows, n_weights, x, n_inputs, n_groups, lanes);
+        stream_weights(NJ_MATRIX_F32, rows, n_weights, x, n_inputs, n_groups, tile_bytes,
+                       lanes);
         break;
     case NJ_MATRIX_BF16:
-        stream_weights(NJ_MATRIX_BF16, rows, n_weights, x, n_inputs, n_groups, lanes);
+        stream_weights(NJ_MATRIX_BF16, rows, n_weights, x, n_inputs, n_groups, tile_bytes,
+                       lanes);
         break;
     case NJ_MATRIX_MXFP4:
-        stream_weights(NJ_MATRIX_MXFP4, rows, n_weights, x, n_inputs, n_groups, lanes);
+        stream_weights(NJ_MATRIX_MXFP4, rows, n_weights, x, n_inputs, n_groups, tile_bytes,
+                       lanes);
         break;
     }
 }
