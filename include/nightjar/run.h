@@ -32,6 +32,8 @@ enum nj_run_mode {
 
 /* For `share_prefixes`: each item reads its own prompt. */
 #define NJ_SHARE_NOTHING UINT32_MAX
+/* For `prefix_cache_bytes`: nothing outlives a run. */
+#define NJ_CACHE_NOTHING UINT64_MAX
 
 /* Zero means the default everywhere; only job_path is required. */
 struct nj_run_options {
@@ -49,6 +51,10 @@ struct nj_run_options {
     /* Items that begin with so many tokens in common read them once; 0: as many as it pays for;
      * NJ_SHARE_NOTHING: never. */
     uint32_t share_prefixes;
+    /* States of prefixes that were dear to read are kept here for runs to come, private and
+     * bounded; NULL: nowhere. */
+    const char *prefix_cache_directory;
+    uint64_t prefix_cache_bytes; /* of all files; 0: the job's, else 8 GiB */
 
     double latent_norm_eps; /* 0: the job's, else the model's */
 
@@ -74,6 +80,9 @@ struct nj_run_report {
     uint64_t n_prefix_tokens;      /* that one item read for others too */
     uint64_t n_prefix_forks;       /* items that took over what another had read */
     uint64_t n_prefix_tokens_spared; /* that these did not have to read */
+    uint64_t prefix_memory_bytes;    /* held at most for their states */
+    uint64_t n_prefixes_stored;      /* in the cache, for later runs */
+    uint64_t prefix_stored_bytes;    /* written for that */
     uint64_t n_prefix_tokens_loaded; /* that no item had to read: from the cache */
     uint64_t n_sweeps;
     uint64_t n_rows;

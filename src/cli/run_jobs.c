@@ -13,22 +13,26 @@
 
 /* --- the end of a job --- */
 
+/* What sharing spared, and what it held in memory and wrote for it. */
 static void print_prefixes(const struct nj_run_report *report)
 {
     char once[NJ_WORDS_BYTES];
     char items[NJ_WORDS_BYTES];
     char spared[NJ_WORDS_BYTES];
     char loaded[NJ_WORDS_BYTES];
-    if (report->n_prefix_forks == 0 && report->n_prefix_tokens_loaded == 0) {
+    if (report->n_prefix_forks == 0 && report->n_prefix_tokens_loaded == 0 &&
+        report->n_prefixes_stored == 0) {
         return;
     }
     (void)fprintf(stderr,
                   "nightjar: shared prefixes: %s read once and taken over by %s, %s not read "
-                  "again; %s from the cache\n",
+                  "again; %s from the cache; %.1f MB of memory, %.1f MB stored\n",
                   nj_words_count(report->n_prefix_tokens, "token", once),
                   nj_words_count(report->n_prefix_forks, "item", items),
                   nj_words_number(report->n_prefix_tokens_spared, spared),
-                  nj_words_number(report->n_prefix_tokens_loaded, loaded));
+                  nj_words_number(report->n_prefix_tokens_loaded, loaded),
+                  (double)report->prefix_memory_bytes * 1e-6,
+                  (double)report->prefix_stored_bytes * 1e-6);
 }
 
 static void print_summary(const struct nj_run_report *report)

@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/job_flags.h"
+#include "cli/prefix_flags.h"
 #include "cli/run_jobs.h"
 #include "job/spec.h"
 #include "tools/cpu_level.h"
@@ -34,9 +35,8 @@ static const char usage[] =
     "These change the time it takes, and no byte of the results:\n"
     "  --threads N          compute threads, 1 to 1024; default one per CPU\n"
     "  --batch N            items under way at once; default as memory allows, at most 256\n"
-    "  --prefill-chunk N    prompt tokens of one item in one sweep; default as many as fit\n"
-    "  --share-prefixes N   items that begin with N tokens in common read them once, or off;\n"
-    "                       default where it pays\n"
+    "  --prefill-chunk N    prompt tokens of one item in one sweep; default as many as "
+    "fit\n" NJ_PREFIX_FLAGS_HELP
     "  --memory SIZE        ceiling for everything, such as 8GiB; default what is left here\n"
     "  --cpu-level L        auto, scalar, avx2, avx512\n"
     "\n"
@@ -57,36 +57,12 @@ static const char usage[] =
 struct arguments {
     struct nj_run_options options;
     struct nj_job_flags job;
-    const char *share_prefixes;
+    struct nj_prefix_flags prefixes;
     bool restart;
     bool fresh;
     bool as_json;
     bool help;
 };
-
-/* A number of tokens, or "off". */
-static enum nj_status parse_share(const char *text, uint32_t *share_prefixes,
-                                  struct nj_error *err)
-{
-    enum { MOST_DIGITS = 9 };
-    size_t n_digits = text != NULL ? strspn(text, "0123456789") : 0;
-    if (text == NULL) {
-        return NJ_OK;
-    }
-    if (strcmp(text, "off") == 0) {
-        *share_prefixes = NJ_SHARE_NOTHING;
-        return NJ_OK;
-    }
-    if (n_digits == 0 || n_digits > MOST_DIGITS || text[n_digits] != '\0' ||
-        strspn(text, "0") == n_digits) {
-        return nj_fail(err, NJ_E_USAGE,
-                       "--share-prefixes wants a number of tokens from 1 to 999999999, or off, "
-                       "not '%s'",
-                       text);
-    }
-    *share_prefixes = (uint32_t)strtoul(text, NULL, 10);
-    return NJ_OK;
-}
 
 static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
                             struct nj_error *err)
@@ -103,7 +79,8 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
         {"--threads", &options->n_threads, NJ_FLAG_COUNT, NJ_THREADS_LIMIT},
         {"--batch", &options->batch, NJ_FLAG_COUNT, NJ_BATCH_LIMIT},
         {"--prefill-chunk", &options->prefill_chunk, NJ_FLAG_COUNT, 0},
-        {"--share-prefixes", &arguments->share_prefixes, NJ_FLAG_TEXT, 0},
+        {"--share-prefixes", &arguments->prefixes.share, NJ_FLAG_TEXT, 0},
+        {"--prefix-cache", &arguments->prefixes.cache, NJ_FLAG_TEXT, 0},
         {"--memory", &options->memory_bytes, NJ_FLAG_SIZE, 0},
         {"--cpu-level", &options->cpu_level, NJ_FLAG_TEXT, 0},
         {"--latent-norm-eps", &options->latent_norm_eps, NJ_FLAG_NUMBER, 1},
@@ -119,7 +96,7 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
     }
     status = nj_job_flags_check(&arguments->job, err);
     if (status == NJ_OK) {
-        status = parse_share(arguments->share_prefixes, &options->share_prefixes, err);
+        status = nj_prefix_flags_apply(&arguments->prefixes, options, err);
     }
     if (status != NJ_OK) {
         return status;

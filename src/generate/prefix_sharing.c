@@ -81,6 +81,13 @@ static void fork_into(struct nj_prefix_sharing *sharing, struct nj_sequence *seq
     }
 }
 
+static bool is_worth_storing(const struct nj_prefix_sharing *sharing,
+                             const struct nj_sequence *leader)
+{
+    const struct nj_prefix_storage *storage = &sharing->options.storage;
+    return storage->load != NULL && leader->prefill_ns >= storage->least_store_ns;
+}
+
 /* Puts what the leader has read on the shelf, for those who are still to come. */
 static void keep(struct nj_prefix_sharing *sharing, const struct nj_sequence *leader,
                  bool is_from_storage)
@@ -93,9 +100,12 @@ static void keep(struct nj_prefix_sharing *sharing, const struct nj_sequence *le
         return;
     }
     sharing->counts.n_read_once += is_from_storage ? 0 : n_ids - n_before;
-    struct nj_prefix_entry *entry = nj_prefix_shelf_put(
-        &sharing->shelf, leader->tokens, leader->state,
-        nj_prefix_tree_to_come(sharing->options.tree, leader->tokens, n_ids));
+    uint64_t n_to_come = nj_prefix_tree_to_come(sharing->options.tree, leader->tokens, n_ids);
+    if (n_to_come == 0 && !is_from_storage && is_worth_storing(sharing, leader)) {
+        n_to_come = 1;
+    }
+    struct nj_prefix_entry *entry =
+        nj_prefix_shelf_put(&sharing->shelf, leader->tokens, leader->state, n_to_come);
     if (entry != NULL) {
         entry->cost_ns = leader->prefill_ns;
         entry->is_from_storage = is_from_storage;

@@ -32,6 +32,9 @@ struct nj_prefix_storage {
      * last. False: nothing was found, or it was of no use; the state may then be empty. Asked
      * once for each sequence. */
     bool (*load)(void *context, struct nj_sequence *sequence);
+    /* Where it took longer than this to read it, a prefix stays on the shelf to be stored at
+     * the end, even if nobody is to come. */
+    uint64_t least_store_ns;
 };
 
 /* Zeroed: nothing is shared. */

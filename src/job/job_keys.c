@@ -258,6 +258,7 @@ READ_WITH(read_budget, nj_budget_read)
 READ_WITH(read_stop_on_failures, nj_stop_on_failures_read)
 READ_WITH(read_memory, nj_memory_read)
 READ_WITH(read_batch, nj_batch_read)
+READ_WITH(read_prefix_cache, nj_prefix_cache_read)
 READ_WITH(read_threads, nj_threads_read)
 READ_WITH(read_nice, nj_nice_read)
 READ_WITH(read_snapshot, nj_snapshot_read)
@@ -295,6 +296,7 @@ static const struct nj_key_rule job_rules[] = {
     {"memory", read_memory},
     {"batch", read_batch},
     {"threads", read_threads},
+    {"prefix_cache", read_prefix_cache},
     {"nice", read_nice},
     {"guards", read_daemon_key},
     {"preempt", read_daemon_key},

@@ -123,6 +123,19 @@ void nj_threads_read(struct nj_schema *schema, const struct nj_node_pair *pair, 
     (void)nj_expect_unsigned32(schema, pair, 1, NJ_THREADS_LIMIT, &spec->resources.threads);
 }
 
+void nj_prefix_cache_read(struct nj_schema *schema, const struct nj_node_pair *pair,
+                          void *target)
+{
+    struct nj_job_spec *spec = target;
+    const struct nj_node *value = pair->value;
+    if (value->kind == NJ_NODE_SCALAR &&
+        (nj_text_equals(value->text, "off") || nj_text_equals(value->text, "false"))) {
+        spec->resources.prefix_cache_bytes = UINT64_MAX;
+        return;
+    }
+    (void)nj_expect_size(schema, pair, &spec->resources.prefix_cache_bytes);
+}
+
 void nj_nice_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;

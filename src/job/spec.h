@@ -179,7 +179,8 @@ struct nj_job_resources {
     uint64_t memory_bytes;
     uint32_t batch;
     uint32_t threads;
-    uint32_t nice; /* 0 to 19 */
+    uint64_t prefix_cache_bytes; /* UINT64_MAX: off */
+    uint32_t nice;               /* 0 to 19 */
     struct nj_place nice_place;
 };
 

@@ -16,6 +16,7 @@ struct nj_run_environment {
     uint64_t entropy;         /* for the salts of new logs, and a job_seed if none is given */
     const struct nj_log *log; /* NULL: nobody listens */
     const struct nj_run_observer *observer; /* NULL: nobody watches */
+    uint64_t prefix_store_ns; /* runner/prefixes.h, least_store_ns; 0: its default */
     /* Gets a complaint for each item that cannot be run; NULL: the first is in the error. */
     struct nj_diagnostics *complaints;
 };

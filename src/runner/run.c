@@ -27,6 +27,7 @@ struct run {
     struct nj_run_host host;
     struct nj_checkpoint checkpoint;
     struct nj_run_snapshots snapshots;
+    struct nj_run_prefixes prefixes;
     struct nj_loop loop;
 };
 
@@ -146,12 +147,21 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
 static void prepare_prefixes(struct run *run)
 {
     struct nj_run_setup *setup = &run->setup;
-    const struct nj_run_prefixes prefixes = {.tree = setup->prefixes,
-                                             .options = setup->options,
-                                             .batch = setup->engine.batch,
-                                             .most_positions = setup->most_positions,
-                                             .clock = run->environment.clock};
-    nj_run_prefixes_share(&prefixes, setup->engine.model, setup->engine.generator);
+    const struct nj_run_prefixes_place place = {.fs = run->impatient_fs,
+                                                .tree = setup->prefixes,
+                                                .options = setup->options,
+                                                .resources = &setup->spec->resources,
+                                                .model = setup->engine.model,
+                                                .generator = setup->engine.generator,
+                                                .weights = &setup->subject.info.fingerprint,
+                                                .batch = setup->engine.batch,
+                                                .most_positions = setup->most_positions,
+                                                .log = run->environment.log,
+                                                .clock = run->environment.clock,
+                                                .entropy = run->environment.entropy,
+                                                .least_store_ns =
+                                                    run->environment.prefix_store_ns};
+    nj_run_prefixes_open(&run->prefixes, &place);
 }
 
 static enum nj_status prepare_work(struct run *run, struct nj_error *err)
@@ -186,6 +196,10 @@ static void fill_report(struct run *run)
         report->n_prefix_forks = prefixes.n_forks;
         report->n_prefix_tokens_spared = prefixes.n_spared;
         report->n_prefix_tokens_loaded = prefixes.n_from_storage;
+        report->prefix_memory_bytes =
+            nj_generator_prefix_shelf(setup->engine.generator)->peak_bytes;
+        report->n_prefixes_stored = run->prefixes.n_stored;
+        report->prefix_stored_bytes = run->prefixes.stored_bytes;
         report->n_rows = nj_generator_n_rows(setup->engine.generator);
         report->weight_bytes_read = nj_model_read_bytes(setup->engine.model);
     }
@@ -267,6 +281,9 @@ static enum nj_status work(struct run *run, struct nj_error *err)
         nj_chronicle_tell(&run->chronicle, NJ_EVENT_RUN_STARTED, "");
         status = nj_loop_run(&run->loop, err);
     }
+    if (status == NJ_OK) {
+        nj_run_prefixes_store(&run->prefixes, &run->snapshots.budget);
+    }
     bool has_stopped = run->loop.was_stopped || run->loop.limit != NJ_RUN_LIMIT_NONE;
     return status == NJ_OK && has_stopped ? stop(run, err) : status;
 }
@@ -316,6 +333,7 @@ static void release(struct run *run)
 {
     const struct nj_file_system *fs = run->environment.fs;
     nj_checkpoint_deinit(&run->checkpoint);
+    nj_run_prefixes_close(&run->prefixes);
     nj_run_snapshots_close(&run->snapshots); /* after the loop: it looks at its sequences */
     free(run->loop.slots);
     free(run->loop.events);

@@ -94,6 +94,7 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
 {
     char model_path[512];
     char folder_path[512];
+    char cache_path[512];
     struct sweeps sweeps = {.n_left = run->stop_after_sweeps, .is_killed = run->is_killed};
     struct nj_run_observer observer = {.context = &sweeps,
                                        .poll = run->stop_after_sweeps > 0 ? count_down : NULL,
@@ -102,11 +103,15 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
                                              .clock = nj_clock_system(),
                                              .entropy =
                                                  run->entropy != 0 ? run->entropy : 1 << 20,
-                                             .observer = &observer};
+                                             .observer = &observer,
+                                             .log = run->log,
+                                             .prefix_store_ns = 1};
     const char *model = run->model != NULL ? run->model : "model";
     (void)snprintf(model_path, sizeof model_path, "%s",
                    run->model_path != NULL ? run->model_path : tiny_run_path(model, ""));
     (void)snprintf(folder_path, sizeof folder_path, "%s", tiny_run_path(run->folder, ""));
+    (void)snprintf(cache_path, sizeof cache_path, "%s",
+                   tiny_run_path(run->prefix_cache != NULL ? run->prefix_cache : "", ""));
     struct nj_run_options options = {.job_path = "tiny.yaml",
                                      .model_path = model_path,
                                      .output_directory = folder_path,
@@ -116,6 +121,9 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
                                      .batch = run->batch,
                                      .prefill_chunk = run->prefill_chunk,
                                      .share_prefixes = run->share_prefixes,
+                                     .prefix_cache_directory =
+                                         run->prefix_cache != NULL ? cache_path : NULL,
+                                     .prefix_cache_bytes = run->prefix_cache_bytes,
                                      .latent_norm_eps = run->latent_norm_eps};
     const char *job = run->job != NULL ? run->job : tiny_run_job;
     struct nj_bytes content = {.data = (const uint8_t *)job, .length_bytes = strlen(job)};

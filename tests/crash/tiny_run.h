@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "nightjar/run.h"
 
@@ -24,7 +25,10 @@ struct tiny_run {
     uint32_t n_threads;              /* 0: 1 */
     uint32_t batch;
     uint32_t prefill_chunk;
-    uint32_t share_prefixes; /* as in nj_run_options */
+    uint32_t share_prefixes;  /* as in nj_run_options */
+    const char *prefix_cache; /* its folder, below the test's; everything is worth storing */
+    uint64_t prefix_cache_bytes;
+    const struct nj_log *log;
     const char *cpu_level;
     double latent_norm_eps;
     enum nj_run_mode mode;
