@@ -103,6 +103,9 @@ void nj_run_prefixes_open(struct nj_run_prefixes *prefixes,
         prefixes->place.least_store_ns = NJ_PREFIX_STORE_NS;
     }
     place = &prefixes->place;
+    if (nj_model_state_home(place->model) != NULL) {
+        return;
+    }
     open_cache(prefixes);
     uint32_t longest = nj_run_prefixes_longest(place->tree, place->options);
     if (longest == 0 && prefixes->cache == NULL) {

@@ -55,7 +55,8 @@ struct nj_run_prefixes {
     uint64_t stored_bytes;
 };
 
-/* The generator shares from now on. States of prefixes get memory that no sequence has been
+/* The generator shares from now on; not where states live on disk, for there a fork is a copy
+ * of a file, and a seat more. States of prefixes get memory that no sequence has been
  * promised, at most a sixteenth of the ceiling or one state if that is more. */
 void nj_run_prefixes_open(struct nj_run_prefixes *prefixes,
                           const struct nj_run_prefixes_place *place);
