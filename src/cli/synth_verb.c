@@ -44,12 +44,17 @@ static enum nj_status read_routing(const char *text, bool *is_skewed, struct nj_
                : nj_fail(err, NJ_E_USAGE, "--routing %s: flat or skewed", text);
 }
 
-static void print_report(const struct nj_synth_report *report)
+static void print_report(const struct nj_synth_options *options,
+                         const struct nj_synth_report *report)
 {
     (void)printf("%u layers, %u experts, %" PRIu64 " tensors in %u shards, %" PRIu64
                  " bytes of tensors, %" PRIu64 " on disk\n",
                  report->n_layers, report->n_experts, report->n_tensors, report->n_shards,
                  report->tensor_bytes, report->file_bytes);
+    if (options->like == NULL) {
+        (void)printf("sizes that were not given are those of small; --like k3 has the released "
+                     "ones, and --bytes says how large\n");
+    }
 }
 
 /* What the flags say; `*help` when they ask for it. */
@@ -104,6 +109,6 @@ int nj_cli_synth(int argc, char **argv)
         nj_clean_complain(err.text);
         return nj_exit_code_of(status);
     }
-    print_report(&report);
+    print_report(&options, &report);
     return NJ_EXIT_OK;
 }

@@ -8,6 +8,8 @@
 /* The released layers: three of delta attention, then one of latent attention, and latent in
  * the last one. Four is the least with a whole round. */
 enum { MIXER_ROUND = 4 };
+/* Of residual blocks: what models may have (model/dims). */
+enum { MOST_BLOCKS = 63 };
 
 struct base {
     const char *name;
@@ -128,14 +130,31 @@ static enum nj_status fit(const struct nj_synth_options *options, struct nj_dims
             return NJ_OK;
         }
     }
+    if (n_layers > most_layers && !has_layers && n_layers > NJ_LAYERS_LIMIT) {
+        return nj_fail(err, NJ_E_USAGE,
+                       "%" PRIu64 " bytes are more than %d layers of these sizes, which have "
+                       "%" PRIu64 ": give larger ones (--hidden, --expert-width, --latent), or "
+                       "--like k3",
+                       options->target_bytes, NJ_LAYERS_LIMIT, model_bytes(dims));
+    }
     if (dims->n_layers == n_layers - 1 || n_layers > most_layers) {
         return NJ_OK;
     }
     tried.n_experts = has_experts ? options->n_experts : tried.n_chosen;
     return nj_fail(err, NJ_E_USAGE,
                    "%" PRIu64 " bytes hold no model of these sizes: the smallest, with %u "
-                   "layers of %u experts, has %" PRIu64,
+                   "layers of %u experts, has %" PRIu64
+                   ". Give more, or smaller sizes (--hidden, --experts, --vocabulary)",
                    options->target_bytes, tried.n_layers, tried.n_experts, model_bytes(&tried));
+}
+
+/* So many layers that their residual blocks are too many have longer ones, unless somebody said
+ * how long they are. */
+static void lengthen_blocks(const struct nj_synth_options *options, struct nj_dims *dims)
+{
+    while (options->residual_block == 0 && nj_dims_n_residual_blocks(dims) > MOST_BLOCKS) {
+        dims->attention_residual_block *= 2;
+    }
 }
 
 enum nj_status nj_synth_dims_choose(const struct nj_synth_options *options,
@@ -159,6 +178,7 @@ enum nj_status nj_synth_dims_choose(const struct nj_synth_options *options,
             return status;
         }
     }
+    lengthen_blocks(options, &chosen);
     *dims = chosen;
     return NJ_OK;
 }

@@ -9,6 +9,7 @@ small="--layers 4 --experts 6 --chosen 2 --hidden 64 --latent 32 --expert-width 
 # shellcheck disable=SC2086 # several words each
 check "a model is made" 0 "$nightjar" synth made $small
 has out "4 layers, 6 experts,"
+has out "sizes that were not given are those of small"
 check "it can be described" 0 "$nightjar" describe made
 has out "config layout                nested (text_config)"
 has out "end token                    not said"
@@ -32,6 +33,7 @@ check "sizes that are no model are refused" 2 "$nightjar" synth wrong --experts 
 has err "num_experts_per_token 3 exceeds num_experts 2"
 check "no model is that small" 2 "$nightjar" synth wrong --bytes 10kB
 has err "10000 bytes hold no model"
+has err "Give more, or smaller sizes"
 check "a size wants a unit" 2 "$nightjar" synth wrong --bytes 20
 check "routing has two names" 2 "$nightjar" synth wrong --routing round
 has err "flat or skewed"

@@ -301,6 +301,33 @@ static void bytes_that_hold_no_model_are_refused_with_the_smallest(void)
     CHECK_CONTAINS(err.text, "4 layers of 16 experts");
 }
 
+/* 600 MB of small layers were refused for their residual blocks, which nobody had asked for. */
+static void many_layers_have_longer_residual_blocks_unless_somebody_says_how_long(void)
+{
+    struct nj_synth_options options = {.target_bytes = 600000000};
+    struct nj_dims dims;
+    struct nj_error err = {0};
+
+    REQUIRE_OK(nj_synth_dims_choose(&options, &dims, &err), &err);
+    CHECK(dims.n_layers > 189);
+    CHECK(nj_dims_n_residual_blocks(&dims) <= 63);
+
+    options.residual_block = 3;
+    REQUIRE_OK(nj_synth_dims_choose(&options, &dims, &err), &err);
+    CHECK_EQ(dims.attention_residual_block, 3);
+}
+
+static void more_bytes_than_layers_can_hold_are_refused_with_what_to_do(void)
+{
+    struct nj_synth_options options = {.target_bytes = UINT64_C(900000000000)};
+    struct nj_dims dims;
+    struct nj_error err = {0};
+
+    CHECK_EQ(nj_synth_dims_choose(&options, &dims, &err), NJ_E_USAGE);
+    CHECK_CONTAINS(err.text, "--hidden");
+    CHECK_CONTAINS(err.text, "--like k3");
+}
+
 static void sizes_that_are_no_model_are_refused_before_anything_is_made(void)
 {
     struct nj_synth_options options = tiny;
@@ -385,6 +412,8 @@ int main(void)
     RUN(a_tensor_is_the_same_filled_in_any_pieces);
     RUN(bytes_choose_experts_first_and_then_layers);
     RUN(bytes_that_hold_no_model_are_refused_with_the_smallest);
+    RUN(many_layers_have_longer_residual_blocks_unless_somebody_says_how_long);
+    RUN(more_bytes_than_layers_can_hold_are_refused_with_what_to_do);
     RUN(sizes_that_are_no_model_are_refused_before_anything_is_made);
     RUN(a_folder_with_anything_in_it_is_refused);
     RUN(too_little_room_is_refused_with_both_figures);
