@@ -15,6 +15,7 @@ enum {
     MAX_REQUESTS = 1024,
     MAX_RETRIES = 3, /* of a request that brought nothing */
     RESULTS_AT_ONCE = 64,
+    REQUESTS_AT_ONCE = 64,
     NOTE_BYTES = 512
 };
 
@@ -50,7 +51,9 @@ struct nj_loader {
     uint32_t *free_slots; /* (n_slots) numbers, n_free of them valid */
     uint32_t n_slots;
     uint32_t n_free;
-    uint32_t n_queued; /* loads in queues of drives */
+    uint32_t n_queued;                                 /* loads in queues of drives */
+    struct nj_read_request requests[REQUESTS_AT_ONCE]; /* n_requests of them not handed over */
+    uint32_t n_requests;
     struct nj_load *first_done;
     struct nj_load *last_done;
     uint64_t read_bytes;
@@ -189,18 +192,31 @@ static struct slot *cut_request(struct nj_loader *loader, struct nj_load *load)
     return slot;
 }
 
-/* Asks for what is missing of the slot's bytes. */
+/* Hands over what was put together: one call for many requests, because with a ring each call
+ * is one into the kernel, and on to the drive. */
+static void hand_over(struct nj_loader *loader)
+{
+    if (loader->n_requests > 0) {
+        loader->readers->submit(loader->reader, loader->requests, loader->n_requests);
+        loader->n_requests = 0;
+    }
+}
+
+/* Asks for what is missing of the slot's bytes; the caller hands over. */
 static void submit(struct nj_loader *loader, const struct slot *slot)
 {
-    struct nj_read_request request = {.target = slot->target + slot->done_bytes,
-                                      .offset_bytes = slot->offset_bytes + slot->done_bytes,
-                                      .length_bytes = slot->length_bytes - slot->done_bytes,
-                                      .file = slot->file,
-                                      .buffer = slot->load->buffer,
-                                      .tag = (uint32_t)(slot - loader->slots)};
-    loader->readers->submit(loader->reader, &request, 1);
+    if (loader->n_requests == REQUESTS_AT_ONCE) {
+        hand_over(loader);
+    }
+    loader->requests[loader->n_requests++] =
+        (struct nj_read_request){.target = slot->target + slot->done_bytes,
+                                 .offset_bytes = slot->offset_bytes + slot->done_bytes,
+                                 .length_bytes = slot->length_bytes - slot->done_bytes,
+                                 .file = slot->file,
+                                 .buffer = slot->load->buffer,
+                                 .tag = (uint32_t)(slot - loader->slots)};
     loader->n_reads++;
-    loader->read_bytes += request.length_bytes;
+    loader->read_bytes += slot->length_bytes - slot->done_bytes;
     drive_of(loader, slot->file)->n_in_flight++;
 }
 
@@ -241,6 +257,7 @@ void nj_loader_issue(struct nj_loader *loader)
     for (uint32_t i = 0; i < loader->files->n_drives; i++) {
         issue_on(loader, &loader->drives[i]);
     }
+    hand_over(loader);
 }
 
 /* --- taking in --- */
@@ -309,6 +326,7 @@ static uint32_t take_results(struct nj_loader *loader, bool waits)
     for (uint32_t i = 0; i < n; i++) {
         take_result(loader, &results[i], waits);
     }
+    hand_over(loader); /* what is tried again */
     return n;
 }
 
@@ -337,6 +355,7 @@ static void note_wait(struct nj_loader *loader)
         issue_on(loader, drive);
         nj_read_depth_wait(&drive->depth, drive->n_in_flight, now);
     }
+    hand_over(loader);
 }
 
 void nj_loader_wait(struct nj_loader *loader)
