@@ -96,8 +96,8 @@ static enum nj_status set_size(const struct nj_flag *flag, const char *text,
 {
     uint64_t bytes = 0;
     if (!nj_size_parse(nj_text_from(text), &bytes) || bytes == 0) {
-        return nj_fail(err, NJ_E_USAGE, "%s %s: a size is wanted, %s", flag->name, text,
-                       nj_size_hint);
+        return nj_fail(err, NJ_E_USAGE, "%s %s: a size is wanted, %s; B are bytes", flag->name,
+                       text, nj_size_hint);
     }
     *(uint64_t *)flag->value = bytes;
     return NJ_OK;

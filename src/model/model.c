@@ -248,7 +248,7 @@ const struct nj_state_home *nj_model_state_home(const struct nj_model *model)
     return model->home;
 }
 
-enum nj_status nj_model_info_open(const struct nj_file_system *fs, const char *directory,
+enum nj_status nj_model_info_read(const struct nj_file_system *fs, const char *directory,
                                   struct nj_model_info *info, struct nj_error *err)
 {
     struct nj_model_info read = {.index = NULL};
@@ -263,15 +263,42 @@ enum nj_status nj_model_info_open(const struct nj_file_system *fs, const char *d
     struct nj_weights weights;
     struct nj_record_cut cut = {.limit_bytes = NJ_RECORD_LIMIT_BYTES};
     status = nj_weights_init(&weights, &read.dims, read.index, cut, err);
-    if (status == NJ_OK) {
-        nj_weights_deinit(&weights);
-        status = nj_fingerprint_make(fs, directory, read.index, &read.fingerprint, err);
-    }
     if (status != NJ_OK) {
         nj_weight_index_close(read.index);
         return status;
     }
+    nj_weights_deinit(&weights);
     *info = read;
+    return NJ_OK;
+}
+
+/* The list of all tensors is opened anew, so that nobody has to keep it until then. */
+enum nj_status nj_model_info_identify(const struct nj_file_system *fs, const char *directory,
+                                      struct nj_model_info *info, struct nj_error *err)
+{
+    struct nj_weight_index *index = NULL;
+    enum nj_status status = nj_weight_index_open(fs, directory, &index, err);
+    if (status == NJ_OK) {
+        status = nj_fingerprint_make(fs, directory, index, &info->fingerprint, err);
+    }
+    nj_weight_index_close(index);
+    return status;
+}
+
+enum nj_status nj_model_info_open(const struct nj_file_system *fs, const char *directory,
+                                  struct nj_model_info *info, struct nj_error *err)
+{
+    struct nj_model_info opened;
+    enum nj_status status = nj_model_info_read(fs, directory, &opened, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    status = nj_fingerprint_make(fs, directory, opened.index, &opened.fingerprint, err);
+    if (status != NJ_OK) {
+        nj_model_info_close(&opened);
+        return status;
+    }
+    *info = opened;
     return NJ_OK;
 }
 

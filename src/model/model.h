@@ -62,6 +62,14 @@ struct nj_model_info {
     struct nj_digest fingerprint;
 };
 
+/* The same without the fingerprint: reads no weight byte. */
+enum nj_status nj_model_info_read(const struct nj_file_system *fs, const char *directory,
+                                  struct nj_model_info *info, struct nj_error *err);
+
+/* The fingerprint alone, for an info that was only read: reads weights (fingerprint.h). */
+enum nj_status nj_model_info_identify(const struct nj_file_system *fs, const char *directory,
+                                      struct nj_model_info *info, struct nj_error *err);
+
 enum nj_status nj_model_info_open(const struct nj_file_system *fs, const char *directory,
                                   struct nj_model_info *info, struct nj_error *err);
 void nj_model_info_close(struct nj_model_info *info);

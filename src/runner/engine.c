@@ -79,6 +79,22 @@ static uint32_t most_at_once(const struct nj_job_resources *resources,
     return most < n_open ? most : (uint32_t)n_open;
 }
 
+/* What the kernel says this process holds is some pages more or fewer each time. The figure
+ * that a refusal names must do when somebody gives it, so it is told with this much besides,
+ * and what fits without is taken. */
+static const uint64_t held_slack_bytes = UINT64_C(2) << 20;
+
+static enum nj_status open_or_plan(struct nj_run_engine *engine,
+                                   const struct nj_file_system *fs,
+                                   const struct nj_model_options *model, bool only_plans,
+                                   struct nj_error *err)
+{
+    const struct nj_model_seams seams = {.fs = fs, .machine_root = ""};
+    struct nj_memory_plan plan;
+    return only_plans ? nj_model_plan_with(&seams, model, &plan, err)
+                      : nj_model_open_with(&seams, model, &engine->model, err);
+}
+
 static enum nj_status open_model(struct nj_run_engine *engine, const struct nj_file_system *fs,
                                  const struct nj_run_subject *subject,
                                  const struct nj_job_resources *resources,
@@ -88,7 +104,18 @@ static enum nj_status open_model(struct nj_run_engine *engine, const struct nj_f
     engine->snapshot_buffer_bytes = nj_snapshot_writer_modest_bytes(
         &subject->info.dims, engine->batch, memory_bytes(resources, options));
     struct nj_model_options model = model_options(engine, subject, resources, options, work);
-    enum nj_status status = nj_model_open_through(fs, &model, &engine->model, err);
+    struct nj_error refusal = {0};
+    uint64_t held_bytes = model.other_bytes;
+    model.other_bytes +=
+        held_bytes < UINT64_MAX - held_slack_bytes ? held_slack_bytes : UINT64_MAX - held_bytes;
+    enum nj_status status = open_or_plan(engine, fs, &model, work->only_plans, &refusal);
+    if (status == NJ_E_BUDGET) {
+        model.other_bytes = held_bytes;
+        status = open_or_plan(engine, fs, &model, work->only_plans, NULL);
+    }
+    if (status != NJ_OK) {
+        (void)nj_fail(err, status, "%s", refusal.text); /* the same status again */
+    }
     return status == NJ_E_IO ? NJ_E_WEIGHTS : status;
 }
 
@@ -141,6 +168,9 @@ enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_
                  : open_as_wide_as_fits(engine, fs, subject, resources, options, work, err);
     if (status != NJ_OK) {
         return name_texts(engine, work, status, err);
+    }
+    if (work->only_plans) {
+        return NJ_OK;
     }
     char hex[NJ_DIGEST_HEX_BYTES];
     nj_digest_to_hex(&subject->info.fingerprint, hex);

@@ -6,6 +6,7 @@
 #ifndef NJ_RUNNER_ENGINE_H
 #define NJ_RUNNER_ENGINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/file.h"
@@ -27,6 +28,7 @@ struct nj_run_engine {
 
 /* What there is to do. */
 struct nj_run_work {
+    bool only_plans;         /* nothing is opened: only whether memory would do is wanted */
     uint64_t n_open;         /* items without result, at least 1: a batch is never wider */
     uint32_t most_positions; /* prompt and answer of the longest item */
     uint32_t n_shared;       /* ids that items begin with in common; 0: nothing is shared */

@@ -121,12 +121,10 @@ static enum nj_status begin_prefixes(struct nj_run_setup *setup, struct nj_error
     return nj_prefix_tree_create(&setup->prefixes, err);
 }
 
-/* Looks at every item and says what this run is. */
-static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items_before,
-                             struct nj_error *err)
+/* Looks at every item. */
+static enum nj_status survey_items(struct nj_run_setup *setup, struct nj_survey *survey,
+                                   struct nj_error *err)
 {
-    struct nj_survey survey;
-    struct nj_run_identity *identity = &setup->identity;
     setup->source = (struct nj_item_source){
         .spec = setup->spec, .fs = setup->environment->fs, .job_seed = job_seed(setup)};
     const struct nj_survey_options options = {
@@ -136,7 +134,21 @@ static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items
         .n_before = setup->history.has_identity ? setup->history.identity.n_items : 0,
         .complaints = setup->environment->complaints,
         .prefixes = setup->prefixes};
-    enum nj_status status = nj_survey_run(&options, &setup->ledger, &survey, err);
+    enum nj_status status = nj_survey_run(&options, &setup->ledger, survey, err);
+    if (status == NJ_OK) {
+        setup->most_positions = survey->most_positions;
+        setup->memory = survey->memory;
+    }
+    return status;
+}
+
+/* Looks at every item and says what this run is. */
+static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items_before,
+                             struct nj_error *err)
+{
+    struct nj_survey survey;
+    struct nj_run_identity *identity = &setup->identity;
+    enum nj_status status = survey_items(setup, &survey, err);
     if (status == NJ_OK) {
         status = nj_digest_of(setup->job_file, &identity->spec, err);
     }
@@ -154,8 +166,6 @@ static enum nj_status survey(struct nj_run_setup *setup, struct nj_digest *items
     identity->n_items = survey.n_items;
     identity->items = survey.items;
     *items_before = survey.items_before;
-    setup->most_positions = survey.most_positions;
-    setup->memory = survey.memory;
     tell_left_out(setup, survey.n_left_out);
     setup->report->n_items = survey.n_items;
     return NJ_OK;
@@ -211,9 +221,11 @@ static enum nj_status check_limits(const struct nj_run_setup *setup, struct nj_e
                : nj_run_limits_fail(&setup->limits, limit, n_failed, 0, err);
 }
 
-static enum nj_status open_engine(struct nj_run_setup *setup, struct nj_error *err)
+static enum nj_status open_engine(struct nj_run_setup *setup, bool only_plans,
+                                  struct nj_error *err)
 {
     const struct nj_run_work work = {
+        .only_plans = only_plans,
         .n_open = setup->ledger.n_items - setup->report->n_items_kept,
         .most_positions = setup->most_positions,
         .n_shared = nj_run_prefixes_longest(setup->prefixes, setup->options),
@@ -275,7 +287,7 @@ static enum nj_status examine(struct nj_run_setup *setup, struct nj_error *err)
     if (status == NJ_OK) {
         status = check_limits(setup, err);
     }
-    return status == NJ_OK && !nj_run_setup_is_all_done(setup) ? open_engine(setup, err)
+    return status == NJ_OK && !nj_run_setup_is_all_done(setup) ? open_engine(setup, false, err)
                                                                : status;
 }
 
@@ -316,10 +328,43 @@ static enum nj_status take_up(struct nj_run_setup *setup, struct nj_error *err)
     return name_folder(setup, status, err);
 }
 
+/* Whether memory will do is found out before a weight byte is read, even for the fingerprint.
+ * Not in the folder of an earlier run: how much is left to do there its logs say, which only
+ * who knows the fingerprint can read. */
+static enum nj_status check_memory(struct nj_run_setup *setup, struct nj_error *err)
+{
+    const struct nj_file_system *fs = setup->environment->fs;
+    char *path = setup->report->output_directory;
+    struct nj_survey survey;
+    enum nj_status status =
+        nj_path_of_output(setup->spec, setup->options->output_directory, path,
+                          sizeof setup->report->output_directory, err);
+    if (status != NJ_OK ||
+        (setup->options->mode != NJ_RUN_FRESH && nj_run_folder_exists(fs, path))) {
+        return status;
+    }
+    status = begin_prefixes(setup, err);
+    if (status == NJ_OK) {
+        status = survey_items(setup, &survey, err);
+    }
+    if (status == NJ_OK) {
+        status = open_engine(setup, true, err);
+    }
+    nj_ledger_deinit(&setup->ledger); /* its digests are without the model's */
+    return status;
+}
+
 enum nj_status nj_run_setup_make(struct nj_run_setup *setup, struct nj_error *err)
 {
-    enum nj_status status = nj_run_subject_open(&setup->subject, setup->environment->fs,
-                                                setup->spec, setup->options, err);
+    const struct nj_file_system *fs = setup->environment->fs;
+    enum nj_status status =
+        nj_run_subject_open(&setup->subject, fs, setup->spec, setup->options, err);
+    if (status == NJ_OK) {
+        status = check_memory(setup, err);
+    }
+    if (status == NJ_OK) {
+        status = nj_run_subject_identify(&setup->subject, fs, err);
+    }
     return status == NJ_OK ? take_up(setup, err) : status;
 }
 

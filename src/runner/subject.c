@@ -31,7 +31,7 @@ enum nj_status nj_run_subject_open(struct nj_run_subject *subject,
     enum nj_status status =
         nj_path_of_model(fs, spec, options->model_path, path, sizeof subject->model_path, err);
     if (status == NJ_OK) {
-        status = nj_model_info_open(fs, path, &subject->info, err);
+        status = nj_model_info_read(fs, path, &subject->info, err);
     }
     if (status != NJ_OK) {
         return status;
@@ -51,9 +51,17 @@ enum nj_status nj_run_subject_open(struct nj_run_subject *subject,
         (struct nj_prompt_setting){.spec = spec,
                                    .dims = &subject->info.dims,
                                    .tokenizer = subject->tokenizer,
-                                   .model = subject->info.fingerprint,
                                    .latent_norm_eps = latent_norm_eps(subject, spec, options)};
     return NJ_OK;
+}
+
+enum nj_status nj_run_subject_identify(struct nj_run_subject *subject,
+                                       const struct nj_file_system *fs, struct nj_error *err)
+{
+    enum nj_status status =
+        nj_model_info_identify(fs, subject->model_path, &subject->info, err);
+    subject->setting.model = subject->info.fingerprint;
+    return status;
 }
 
 void nj_run_subject_close(struct nj_run_subject *subject)

@@ -24,11 +24,15 @@ struct nj_run_subject {
 
 /* `options` may name another model and another epsilon than the job. NJ_E_NOT_FOUND no such
  * model; NJ_E_INPUT neither names one; NJ_E_WEIGHTS it is damaged. Close it also after a
- * failure. */
+ * failure. Reads no weight byte: there is no fingerprint yet. */
 enum nj_status nj_run_subject_open(struct nj_run_subject *subject,
                                    const struct nj_file_system *fs,
                                    const struct nj_job_spec *spec,
                                    const struct nj_run_options *options, struct nj_error *err);
+
+/* Makes the fingerprint, on which the digests of prompts depend. NJ_E_WEIGHTS. */
+enum nj_status nj_run_subject_identify(struct nj_run_subject *subject,
+                                       const struct nj_file_system *fs, struct nj_error *err);
 void nj_run_subject_close(struct nj_run_subject *subject);
 
 #endif

@@ -61,7 +61,7 @@ has err "the ceiling is 1000000"
 check "the flag wins over the job" 0 "$nightjar" run job.yaml --out small --set memory=1MB --memory 1GiB
 cmp -s small/results.jsonl whole/results.jsonl || fail "memory changed the results"
 check "memory without a unit" 2 "$nightjar" run job.yaml --memory 8
-has err "--memory 8: a size is wanted, write a number and a unit, such as 8GiB or 500MB"
+has err "--memory 8: a size is wanted, write a number and a unit, such as 8GiB or 500MB; B are bytes"
 
 # Several jobs.
 {

@@ -119,6 +119,7 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
                                      .cpu_level = run->cpu_level,
                                      .n_threads = run->n_threads != 0 ? run->n_threads : 1,
                                      .batch = run->batch,
+                                     .memory_bytes = run->memory_bytes,
                                      .prefill_chunk = run->prefill_chunk,
                                      .share_prefixes = run->share_prefixes,
                                      .prefix_cache_directory =

@@ -24,6 +24,7 @@ struct tiny_run {
     const struct nj_file_system *fs; /* NULL: tiny_run_files */
     uint32_t n_threads;              /* 0: 1 */
     uint32_t batch;
+    uint64_t memory_bytes;
     uint32_t prefill_chunk;
     uint32_t share_prefixes;  /* as in nj_run_options */
     const char *prefix_cache; /* its folder, below the test's; everything is worth storing */
