@@ -5,20 +5,18 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 
-/* Of the files read here none is longer, but for /proc/self/cgroup in deep hierarchies, whose
- * memory line is not the last. */
-enum { TEXT_BYTES = 16 * 1024 };
+/* Enough of the files read here to hold the line that is looked for: stacks may be small. */
+enum { TEXT_BYTES = 4 * 1024 };
 
 struct text {
     char data[TEXT_BYTES];
 };
 
-/* One look around. On the heap, because a thread's stack may be smaller than it. */
+/* One look around: the only thing here that is large. */
 struct look {
     const struct nj_file_system *fs;
     const char *root;
@@ -27,16 +25,6 @@ struct look {
     struct text text;
     struct text groups; /* /proc/self/cgroup */
 };
-
-static struct look *look_create(const struct nj_file_system *fs, const char *root)
-{
-    struct look *look = malloc(sizeof *look);
-    if (look != NULL) {
-        look->fs = fs;
-        look->root = root;
-    }
-    return look;
-}
 
 /* Where one version of cgroups keeps things, and under which names. */
 struct hierarchy {
@@ -246,19 +234,17 @@ static uint64_t look_for_left(struct look *look)
 
 uint64_t nj_machine_memory_left(const struct nj_file_system *fs, const char *root)
 {
-    struct look *look = look_create(fs, root);
-    uint64_t left = look == NULL ? 0 : look_for_left(look);
-    free(look);
-    return left;
+    struct look look;
+    look.fs = fs;
+    look.root = root;
+    return look_for_left(&look);
 }
 
 uint64_t nj_machine_memory_held(const struct nj_file_system *fs, const char *root)
 {
-    struct look *look = look_create(fs, root);
+    struct look look;
     uint64_t bytes = 0;
-    if (look == NULL || !read_kibibytes(look, "proc/self/status", "VmRSS:", &bytes)) {
-        bytes = 0;
-    }
-    free(look);
-    return bytes;
+    look.fs = fs;
+    look.root = root;
+    return read_kibibytes(&look, "proc/self/status", "VmRSS:", &bytes) ? bytes : 0;
 }

@@ -188,6 +188,13 @@ static enum nj_status check_file(const struct nj_opened_files *files,
     }
     /* Giving a file another name is a change that nothing but the missing name explains. */
     now.changed = has_name ? now.changed : file->mark.changed;
+    if (now.length_bytes != file->mark.length_bytes) {
+        return nj_fail(err, NJ_E_WEIGHTS,
+                       "%s was written to while weights were read from it: wanted %lld bytes, "
+                       "found %lld",
+                       file->path, (long long)file->mark.length_bytes,
+                       (long long)now.length_bytes);
+    }
     if (nj_file_mark_was_written(&file->mark, &now)) {
         return nj_fail(err, NJ_E_WEIGHTS, "%s was written to while weights were read from it",
                        file->path);
