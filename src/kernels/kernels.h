@@ -48,7 +48,8 @@ struct nj_kernels {
     enum nj_cpu_level level;
 
     /* y[r * y_stride + o] = dot(matrix row o, x row r) for all o and all r < n_rows; strides in
-     * values. Each weight is read once for all rows (MXFP4 at AVX-512: for 16 to 32 of them).
+     * values. Each weight is read once for all rows that a level does at a time: MXFP4 at
+     * AVX-512 up to 32 (17 if rows are 7168 long), panels up to 129 or 132, all others all.
      * `scratch` is nj_kernels_scratch_bytes() of the calling thread, 64-byte aligned. */
     void (*multiply)(const struct nj_matrix *matrix, const float *x, size_t x_stride,
                      uint32_t n_rows, float *y, size_t y_stride, void *scratch);
