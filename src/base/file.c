@@ -92,6 +92,12 @@ static int real_make_directory_at(void *context, int directory_fd, const char *n
     return mkdirat(directory_fd, name, mode);
 }
 
+static int real_remove_directory_at(void *context, int directory_fd, const char *name)
+{
+    (void)context;
+    return unlinkat(directory_fd, name, AT_REMOVEDIR);
+}
+
 static int real_status(void *context, int fd, struct stat *status)
 {
     (void)context;
@@ -113,6 +119,7 @@ const struct nj_file_system *nj_file_system_real(void)
         .rename_at = real_rename_at,
         .unlink_at = real_unlink_at,
         .make_directory_at = real_make_directory_at,
+        .remove_directory_at = real_remove_directory_at,
         .status = real_status,
     };
     return &real;

@@ -41,6 +41,7 @@ struct nj_file_system {
                      int to_directory_fd, const char *to);
     int (*unlink_at)(void *context, int directory_fd, const char *name);
     int (*make_directory_at)(void *context, int directory_fd, const char *name, mode_t mode);
+    int (*remove_directory_at)(void *context, int directory_fd, const char *name);
     int (*status)(void *context, int fd, struct stat *status);
 };
 

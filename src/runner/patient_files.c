@@ -143,6 +143,12 @@ static int patient_make_directory_at(void *context, int directory_fd, const char
     return result;
 }
 
+static int patient_remove_directory_at(void *context, int directory_fd, const char *name)
+{
+    const struct nj_patient_files *files = context;
+    return files->below->remove_directory_at(files->below->context, directory_fd, name);
+}
+
 static int patient_status(void *context, int fd, struct stat *status)
 {
     const struct nj_patient_files *files = context;
@@ -165,5 +171,6 @@ void nj_patient_files_init(struct nj_patient_files *files, const struct nj_file_
                                            .rename_at = patient_rename_at,
                                            .unlink_at = patient_unlink_at,
                                            .make_directory_at = patient_make_directory_at,
+                                           .remove_directory_at = patient_remove_directory_at,
                                            .status = patient_status};
 }

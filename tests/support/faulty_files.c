@@ -244,6 +244,16 @@ static int faulty_make_directory_at(void *context, int directory_fd, const char 
     return faulty->below->make_directory_at(faulty->below->context, directory_fd, name, mode);
 }
 
+/* Also an unlink, of a folder. */
+static int faulty_remove_directory_at(void *context, int directory_fd, const char *name)
+{
+    struct faulty_files *faulty = context;
+    if (call_fails(faulty, FAULTY_UNLINK, name)) {
+        return -1;
+    }
+    return faulty->below->remove_directory_at(faulty->below->context, directory_fd, name);
+}
+
 static int faulty_status(void *context, int fd, struct stat *status)
 {
     struct faulty_files *faulty = context;
@@ -270,6 +280,7 @@ void faulty_files_init(struct faulty_files *faulty, const struct nj_file_system 
         .rename_at = faulty_rename_at,
         .unlink_at = faulty_unlink_at,
         .make_directory_at = faulty_make_directory_at,
+        .remove_directory_at = faulty_remove_directory_at,
         .status = faulty_status,
     };
 }

@@ -244,6 +244,16 @@ static int lossy_make_directory_at(void *context, int directory_fd, const char *
                                : -1;
 }
 
+/* At once: an empty folder that comes back is in nobody's way, and one that stays away is what
+ * was asked for. */
+static int lossy_remove_directory_at(void *context, int directory_fd, const char *name)
+{
+    struct lossy_files *lossy = context;
+    return begin_change(lossy)
+               ? lossy->below->remove_directory_at(lossy->below->context, directory_fd, name)
+               : -1;
+}
+
 static int lossy_status(void *context, int fd, struct stat *status)
 {
     struct lossy_files *lossy = context;
@@ -268,6 +278,7 @@ void lossy_files_init(struct lossy_files *lossy, const struct nj_file_system *be
         .rename_at = lossy_rename_at,
         .unlink_at = lossy_unlink_at,
         .make_directory_at = lossy_make_directory_at,
+        .remove_directory_at = lossy_remove_directory_at,
         .status = lossy_status,
     };
 }
