@@ -14,6 +14,7 @@
 #include "runner/obeyed.h"
 #include "runner/prefixes.h"
 #include "runner/setup.h"
+#include "runner/state_folders.h"
 
 /* Everything a run holds. Zeroed is empty; nj_run_job releases it in one place. */
 struct run {
@@ -229,11 +230,19 @@ static struct nj_derived derived_of(struct run *run)
 /* Everything is done: results in input order, manifest, and then the last word in the journal.
  * Whoever dies before it does all of it again. */
 static enum nj_status finish(struct run *run, struct nj_error *err)
+static void tidy(const struct run *run)
+{
+    nj_state_folders_tidy(run->impatient_fs, run->setup.folder.directory_fd, &run->setup.ledger,
+                          run->environment.log);
+}
+
 {
     struct nj_journal_entry turn = nj_chronicle_turn(&run->chronicle, NJ_JOURNAL_FINISHED);
     enum nj_status status = nj_history_add(&run->setup.history, &turn, err);
     if (status == NJ_OK) {
         struct nj_derived derived = derived_of(run);
+    nj_run_snapshots_rest(&run->snapshots);
+    tidy(run);
         status = nj_derived_write(&derived, err);
     }
     return status == NJ_OK ? nj_chronicle_log(&run->chronicle, &turn, err) : status;
@@ -273,6 +282,7 @@ static enum nj_status work(struct run *run, struct nj_error *err)
         status = prepare_work(run, err);
     }
     if (status == NJ_OK) {
+        tidy(run);
         nj_chronicle_begin(&run->chronicle);
         status = nj_chronicle_write(&run->chronicle, NJ_JOURNAL_STARTED, err);
     }

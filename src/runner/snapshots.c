@@ -171,7 +171,8 @@ void nj_run_snapshots_end_item(struct nj_run_snapshots *snapshots, uint32_t slot
     }
     struct nj_item_snapshots *item = &snapshots->items[slot_index];
     if (item->directory_fd >= 0) {
-        nj_snapshot_writer_forget(snapshots->writer, item->directory_fd, &item->chain);
+        nj_snapshot_writer_forget(snapshots->writer, item->directory_fd,
+                                  item->identity.item_index, &item->chain);
     }
     for (uint32_t i = 0; i < snapshots->n_round; i++) {
         if (snapshots->round[i] == slot_index) {
@@ -413,4 +414,13 @@ enum nj_status nj_run_snapshots_stop(struct nj_run_snapshots *snapshots,
     nj_snapshot_writer_all_layers(snapshots->writer);
     nj_run_snapshots_after_sweep(snapshots);
     return wait_and_settle(snapshots, err);
+}
+
+void nj_run_snapshots_rest(struct nj_run_snapshots *snapshots)
+{
+    struct nj_error why;
+    if (snapshots->writer != NULL &&
+        nj_snapshot_writer_prune_status(snapshots->writer, &why) != NJ_OK) {
+        warn(snapshots, "what snapshots of no more use take could not be freed", &why);
+    }
 }

@@ -107,3 +107,6 @@ enum nj_status nj_run_snapshots_stop(struct nj_run_snapshots *snapshots,
                                      const struct nj_slot *slots, struct nj_error *err);
 
 #endif
+/* Every item is done: returns when nothing is being written or removed any more. */
+void nj_run_snapshots_rest(struct nj_run_snapshots *snapshots);
+

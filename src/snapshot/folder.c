@@ -12,7 +12,13 @@
 static const char prefix[] = "segment-";
 static const char suffix[] = ".snap";
 
-enum { MAX_DIGITS = 19, MAX_ASIDE = 1000 };
+enum { MAX_DIGITS = 19, MAX_ASIDE = 1000, FOLDER_NAME_BYTES = 32 };
+
+static const char *folder_name(uint64_t item_index, char name[FOLDER_NAME_BYTES])
+{
+    (void)snprintf(name, FOLDER_NAME_BYTES, "%" PRIu64, item_index);
+    return name;
+}
 
 const char *nj_segment_name(uint64_t number, char name[NJ_SEGMENT_NAME_BYTES])
 {
@@ -124,15 +130,71 @@ enum nj_status nj_segment_folder_open(const struct nj_file_system *fs, int run_d
                                       uint64_t item_index, bool create, int *directory_fd,
                                       struct nj_error *err)
 {
-    char name[32];
+    char name[FOLDER_NAME_BYTES];
     int items_fd = -1;
     *directory_fd = -1;
-    (void)snprintf(name, sizeof name, "%" PRIu64, item_index);
+    folder_name(item_index, name);
     enum nj_status status = open_folder(fs, run_directory_fd, "items", create, &items_fd, err);
     if (status != NJ_OK || items_fd < 0) {
         return status;
     }
     status = open_folder(fs, items_fd, name, create, directory_fd, err);
+    (void)fs->close(fs->context, items_fd); /* nothing was written through it */
+    return status;
+}
+
+enum nj_status nj_segment_folder_remove(const struct nj_file_system *fs, int directory_fd,
+                                        uint64_t item_index, struct nj_error *err)
+{
+    char name[FOLDER_NAME_BYTES];
+    int items_fd =
+        fs->open_at(fs->context, directory_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (items_fd < 0) {
+        return nj_fail(err, NJ_E_STORAGE, "open the folder of all items: %s", strerror(errno));
+    }
+    folder_name(item_index, name);
+    enum nj_status status = NJ_OK;
+    bool is_gone = fs->remove_directory_at(fs->context, items_fd, name) == 0 ||
+                   errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST;
+    if (!is_gone) {
+        status = nj_fail(err, NJ_E_STORAGE, "remove items/%s: %s", name, strerror(errno));
+    }
+    (void)fs->close(fs->context, items_fd); /* nothing was written through it */
+    return status;
+}
+
+struct folder_walk {
+    nj_segment_folder_visit *visit;
+    void *context;
+};
+
+/* A number as it is written for an item's folder: no sign, no zeros in front. */
+static enum nj_status visit_folder(void *context, const char *name, struct nj_error *err)
+{
+    const struct folder_walk *walk = context;
+    char own_name[FOLDER_NAME_BYTES];
+    size_t n_digits = strspn(name, "0123456789");
+    if (n_digits == 0 || n_digits > MAX_DIGITS || name[n_digits] != '\0') {
+        return NJ_OK;
+    }
+    uint64_t item_index = strtoull(name, NULL, 10);
+    if (strcmp(name, folder_name(item_index, own_name)) != 0) {
+        return NJ_OK;
+    }
+    return walk->visit(walk->context, item_index, err);
+}
+
+enum nj_status nj_segment_folders(const struct nj_file_system *fs, int run_directory_fd,
+                                  nj_segment_folder_visit *visit, void *context,
+                                  struct nj_error *err)
+{
+    int items_fd = -1;
+    struct folder_walk walk = {.visit = visit, .context = context};
+    enum nj_status status = open_folder(fs, run_directory_fd, "items", false, &items_fd, err);
+    if (status != NJ_OK || items_fd < 0) {
+        return status;
+    }
+    status = nj_file_list(fs, items_fd, visit_folder, &walk, err);
     (void)fs->close(fs->context, items_fd); /* nothing was written through it */
     return status;
 }

@@ -23,6 +23,20 @@ enum nj_status nj_segment_folder_open(const struct nj_file_system *fs, int run_d
                                       uint64_t item_index, bool create, int *directory_fd,
                                       struct nj_error *err);
 
+/* Removes items/INDEX, which `directory_fd` is open on, if nothing is in it any more; a segment
+ * that was put aside, or a file of somebody else's, keeps it. The parent is not synced: an
+ * empty folder that comes back after a power cut is in nobody's way. NJ_E_STORAGE. */
+enum nj_status nj_segment_folder_remove(const struct nj_file_system *fs, int directory_fd,
+                                        uint64_t item_index, struct nj_error *err);
+
+/* Visits the item indices that have a folder, in no particular order. NJ_E_IO, NJ_E_STORAGE, or
+ * what `visit` returned. */
+typedef enum nj_status nj_segment_folder_visit(void *context, uint64_t item_index,
+                                               struct nj_error *err);
+enum nj_status nj_segment_folders(const struct nj_file_system *fs, int run_directory_fd,
+                                  nj_segment_folder_visit *visit, void *context,
+                                  struct nj_error *err);
+
 /* The segments of a folder. Zeroed is empty; the owner's to deinit. */
 struct nj_segment_listing {
     uint64_t *numbers; /* rising; without those put aside */

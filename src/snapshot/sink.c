@@ -161,7 +161,11 @@ static void prune(struct nj_sink *sink, const struct nj_sink_prune *message)
     struct nj_error error;
     enum nj_status status = nj_retention_prune(sink->fs, message->directory_fd,
                                                message->current, message->previous, &error);
-    if (message->closes_directory) {
+    if (message->ends_item && status == NJ_OK) {
+        status = nj_segment_folder_remove(sink->fs, message->directory_fd, message->item_index,
+                                          &error);
+    }
+    if (message->ends_item) {
         (void)sink->fs->close(sink->fs->context, message->directory_fd); /* synced before */
     }
     if (status != NJ_OK && outcome->status == NJ_OK) {

@@ -39,7 +39,9 @@ struct nj_sink_begin {
 
 struct nj_sink_prune {
     int directory_fd;
-    bool closes_directory; /* afterwards: the item is finished */
+    bool
+        ends_item; /* it is finished: the folder is closed, and goes if nothing is left in it */
+    uint64_t item_index;
     uint64_t current;
     uint64_t previous;
 };

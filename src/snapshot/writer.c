@@ -484,10 +484,11 @@ void nj_snapshot_writer_prune(struct nj_snapshot_writer *writer, int directory_f
 }
 
 void nj_snapshot_writer_forget(struct nj_snapshot_writer *writer, int directory_fd,
-                               const struct nj_snapshot_chain *chain)
+                               uint64_t item_index, const struct nj_snapshot_chain *chain)
 {
     struct nj_sink_message message = {.kind = NJ_SINK_PRUNE};
-    struct nj_sink_prune prune = {.directory_fd = directory_fd, .closes_directory = true};
+    struct nj_sink_prune prune = {
+        .directory_fd = directory_fd, .ends_item = true, .item_index = item_index};
     assert(!writer->is_open);
     for (uint32_t i = 0; i < writer->n_targets; i++) {
         if (writer->targets[i].asked.chain == chain) {

@@ -133,9 +133,10 @@ void nj_snapshot_writer_prune(struct nj_snapshot_writer *writer, int directory_f
                               const struct nj_snapshot_chain *chain);
 
 /* The item is finished: a target with this chain loses its interest in the round under way, all
- * segments go, and the folder's descriptor, which the writer **takes**, is closed. */
+ * segments go and then its folder items/INDEX, whose descriptor, which the writer **takes**, is
+ * closed. */
 void nj_snapshot_writer_forget(struct nj_snapshot_writer *writer, int directory_fd,
-                               const struct nj_snapshot_chain *chain);
+                               uint64_t item_index, const struct nj_snapshot_chain *chain);
 
 /* Waits; the first failure of any prune so far. What could not be removed is in nobody's way.
  */

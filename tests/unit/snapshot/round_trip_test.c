@@ -106,7 +106,7 @@ static void two_snapshots_and_what_they_need_are_kept(void)
         CHECK(small_item_snapshot(&item, writer, 4).is_durable);
         CHECK(n_segments(&item) <= NJ_CHAIN_SEGMENTS_LIMIT + 1);
     }
-    nj_snapshot_writer_forget(writer, dup(item.directory_fd), &item.chain);
+    nj_snapshot_writer_forget(writer, dup(item.directory_fd), 0, &item.chain);
     nj_snapshot_writer_wait(writer);
     CHECK_EQ(n_segments(&item), 0);
     close_item(&item, writer);
@@ -255,7 +255,7 @@ static void what_is_forgotten_is_never_reported_durable(void)
     small_item_sweep(&item, 5, writer);
     nj_snapshot_writer_commit(writer);
 
-    nj_snapshot_writer_forget(writer, dup(item.directory_fd), &item.chain);
+    nj_snapshot_writer_forget(writer, dup(item.directory_fd), 0, &item.chain);
     nj_snapshot_writer_wait(writer);
 
     CHECK(nj_snapshot_writer_take_outcome(writer, 0, &outcome));
