@@ -74,6 +74,11 @@ static void write_item_resumed(struct nj_json_writer *writer, const struct nj_ev
 {
     write_item_started(writer, event);
     write_count(writer, "tokens_restored", event->n_tokens_restored);
+    write_count(writer, "tokens_from_snapshot", event->n_from_snapshot);
+    write_count(writer, "tokens_fed_again", event->n_fed_again);
+    write_count(writer, "snapshot_bytes", event->n_snapshot_bytes);
+    nj_json_key(writer, "restore_seconds");
+    nj_json_write_number(writer, (double)event->restore_ns / 1e9);
 }
 
 static void write_token(struct nj_json_writer *writer, const struct nj_event *event)

@@ -36,11 +36,15 @@ struct nj_event {
     uint64_t n_tokens_restored; /* of items under way, from the token log */
     uint64_t n_prompt_tokens;
     uint64_t n_output_tokens;
-    uint64_t n_prefill;      /* given ids of items that have not chosen one in this run yet */
-    uint64_t n_prefill_read; /* of them, those that the model has read */
-    uint64_t n_rows;         /* of the sweep */
-    uint64_t n_prefill_rows; /* of these, those that read prompts or restored ids */
-    uint64_t n_running;      /* sequences in the batch; at the start, items under way */
+    uint64_t n_from_snapshot;  /* ids of the item that a stored state had read */
+    uint64_t n_fed_again;      /* and those that the model reads again */
+    uint64_t n_snapshot_bytes; /* of the segments that the state was read from */
+    uint64_t restore_ns;       /* finding, verifying and unpacking them */
+    uint64_t n_prefill;        /* given ids of items that have not chosen one in this run yet */
+    uint64_t n_prefill_read;   /* of them, those that the model has read */
+    uint64_t n_rows;           /* of the sweep */
+    uint64_t n_prefill_rows;   /* of these, those that read prompts or restored ids */
+    uint64_t n_running;        /* sequences in the batch; at the start, items under way */
     uint64_t sweep_ns;
     nj_token token;
     struct nj_text text; /* finish reason, pause reason */

@@ -248,6 +248,11 @@ const struct nj_state_home *nj_model_state_home(const struct nj_model *model)
     return model->home;
 }
 
+struct nj_pool *nj_model_pool(struct nj_model *model)
+{
+    return model->pool;
+}
+
 enum nj_status nj_model_info_read(const struct nj_file_system *fs, const char *directory,
                                   struct nj_model_info *info, struct nj_error *err)
 {

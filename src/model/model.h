@@ -8,6 +8,7 @@
 #include "base/byte_budget.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/pool.h"
 #include "base/status.h"
 #include "format/weight_index.h"
 #include "model/dims.h"
@@ -54,6 +55,9 @@ struct nj_byte_budget *nj_model_budget(struct nj_model *model);
  * must outlive them. */
 void nj_model_set_state_home(struct nj_model *model, const struct nj_state_home *home);
 const struct nj_state_home *nj_model_state_home(const struct nj_model *model);
+
+/* The threads that sweeps compute on, for other work between sweeps; borrowed. */
+struct nj_pool *nj_model_pool(struct nj_model *model);
 
 /* Config, headers and fingerprint without reading weights into memory (describe, validate). */
 struct nj_model_info {

@@ -9,6 +9,7 @@
 void nj_history_deinit(struct nj_history *history)
 {
     free(history->turns);
+    free(history->restored);
     free(history->marked);
     memset(history, 0, sizeof *history);
 }
@@ -25,6 +26,32 @@ static enum nj_status add_turn(struct nj_history *history, const struct nj_turn 
     return status;
 }
 
+/* Belongs to the last start. */
+static enum nj_status add_restored(struct nj_history *history,
+                                   const struct nj_journal_entry *entry, struct nj_error *err)
+{
+    size_t last = history->n_turns;
+    while (last > 0 && history->turns[last - 1].entry.type != NJ_JOURNAL_STARTED) {
+        last--;
+    }
+    if (last == 0) {
+        return NJ_OK; /* the start was lost with the journal's damaged beginning */
+    }
+    enum nj_status status =
+        nj_vector_reserve(&history->restored, &history->restored_capacity,
+                          sizeof *history->restored, history->n_restored + 1, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    struct nj_turn *turn = &history->turns[last - 1];
+    if (turn->n_restored == 0) {
+        turn->first_restored = history->n_restored;
+    }
+    turn->n_restored++;
+    history->restored[history->n_restored++] = *entry;
+    return NJ_OK;
+}
+
 /* A run that ended, as of `entry`. */
 static void end_run(struct nj_history *history, const struct nj_journal_entry *entry)
 {
@@ -38,6 +65,9 @@ enum nj_status nj_history_add(struct nj_history *history, const struct nj_journa
     if (entry->type == NJ_JOURNAL_ALIVE) {
         history->alive = *entry;
         return NJ_OK;
+    }
+    if (entry->type == NJ_JOURNAL_RESTORED) {
+        return add_restored(history, entry, err);
     }
     enum nj_status status = NJ_OK;
     bool is_start = entry->type == NJ_JOURNAL_STARTED;
@@ -119,6 +149,7 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
     case NJ_JOURNAL_FINISHED:
     case NJ_JOURNAL_PAUSED:
     case NJ_JOURNAL_ALIVE:
+    case NJ_JOURNAL_RESTORED:
         return nj_history_add(history, &entry, err);
     case NJ_JOURNAL_CLAIMED:
     case NJ_JOURNAL_SNAPSHOT: /* the loader looks at the segments themselves */
@@ -193,7 +224,35 @@ static void write_work(struct nj_json_writer *writer, const struct nj_journal_en
     write_count(writer, "tokens_fed_again", entry->n_tokens_fed_again);
 }
 
-static void write_turn(struct nj_json_writer *writer, const struct nj_turn *turn)
+static void write_restored(struct nj_json_writer *writer, const struct nj_journal_entry *entry)
+{
+    nj_json_begin_object(writer);
+    write_count(writer, "item_index", entry->item_index);
+    write_count(writer, "sample", entry->sample);
+    write_count(writer, "tokens_restored", entry->n_tokens_restored);
+    write_count(writer, "tokens_from_snapshot", entry->n_from_snapshot);
+    write_count(writer, "tokens_fed_again", entry->n_tokens_fed_again);
+    write_count(writer, "snapshot_bytes", entry->n_snapshot_bytes);
+    nj_json_key(writer, "restore_seconds");
+    nj_json_write_number(writer, (double)entry->restore_us / 1e6);
+    write_count(writer, "segments_put_aside", entry->n_put_aside);
+    nj_json_end_object(writer);
+}
+
+/* What a start found: the other half of the interruption before it. */
+static void write_items_resumed(const struct nj_history *history, const struct nj_turn *turn,
+                                struct nj_json_writer *writer)
+{
+    nj_json_key(writer, "items_resumed");
+    nj_json_begin_array(writer);
+    for (size_t i = 0; i < turn->n_restored; i++) {
+        write_restored(writer, &history->restored[turn->first_restored + i]);
+    }
+    nj_json_end_array(writer);
+}
+
+static void write_turn(const struct nj_history *history, const struct nj_turn *turn,
+                       struct nj_json_writer *writer)
 {
     const struct nj_journal_entry *entry = &turn->entry;
     nj_json_begin_object(writer);
@@ -209,6 +268,7 @@ static void write_turn(struct nj_json_writer *writer, const struct nj_turn *turn
     write_count(writer, "items_under_way", entry->n_items_under_way);
     if (entry->type == NJ_JOURNAL_STARTED && !turn->is_interruption) {
         write_count(writer, "tokens_restored", entry->n_tokens_restored);
+        write_items_resumed(history, turn, writer);
     } else {
         write_work(writer, entry);
     }
@@ -219,7 +279,7 @@ void nj_history_write(const struct nj_history *history, struct nj_json_writer *w
 {
     nj_json_begin_array(writer);
     for (size_t i = 0; i < history->n_turns; i++) {
-        write_turn(writer, &history->turns[i]);
+        write_turn(history, &history->turns[i], writer);
     }
     nj_json_end_array(writer);
 }

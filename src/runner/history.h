@@ -24,6 +24,8 @@ struct nj_turn {
     bool is_interruption; /* the run ended without a word; `entry` is the last thing heard of it
                            */
     struct nj_journal_entry entry;
+    size_t first_restored; /* of a start: items that it took up again, in `restored` ... */
+    size_t n_restored;     /* ... and how many */
 };
 
 /* Zeroed is the history of a new folder. */
@@ -38,6 +40,9 @@ struct nj_history {
     struct nj_turn *turns;   /* started, paused, stopped, finished and interrupted, in order */
     size_t n_turns;
     size_t turns_capacity;
+    struct nj_journal_entry *restored; /* of all starts, in order */
+    size_t n_restored;
+    size_t restored_capacity;
     bool is_running;               /* started, and not ended since */
     struct nj_journal_entry alive; /* how far it was when last heard of; while it is running */
     uint64_t ended_run_ms;         /* all runs that ended, together */
@@ -67,7 +72,8 @@ enum nj_status nj_history_marks(const struct nj_history *history, uint64_t n_ite
 /* How long all runs of the folder took so far, one that was killed included, in ms. */
 uint64_t nj_history_run_ms(const struct nj_history *history);
 
-/* Notes a turn that was just written to the journal. A start without an end before it was a
+/* Notes a turn, a sign of life or an item that was taken up again, which was just written to
+ * the journal. A start without an end before it was a
  * kill or a crash, and becomes an interruption in the history. */
 enum nj_status nj_history_add(struct nj_history *history, const struct nj_journal_entry *entry,
                               struct nj_error *err);

@@ -24,6 +24,30 @@ static void read_turn(struct nj_byte_reader *reader, struct nj_journal_entry *en
     }
 }
 
+static void write_restored(struct nj_byte_writer *writer, const struct nj_journal_entry *entry)
+{
+    nj_write_u64(writer, entry->item_index);
+    nj_write_u32(writer, entry->sample);
+    nj_write_u32(writer, entry->n_put_aside);
+    nj_write_u64(writer, entry->n_tokens_restored);
+    nj_write_u64(writer, entry->n_from_snapshot);
+    nj_write_u64(writer, entry->n_tokens_fed_again);
+    nj_write_u64(writer, entry->n_snapshot_bytes);
+    nj_write_u64(writer, entry->restore_us);
+}
+
+static void read_restored(struct nj_byte_reader *reader, struct nj_journal_entry *entry)
+{
+    entry->item_index = nj_read_u64(reader);
+    entry->sample = nj_read_u32(reader);
+    entry->n_put_aside = nj_read_u32(reader);
+    entry->n_tokens_restored = nj_read_u64(reader);
+    entry->n_from_snapshot = nj_read_u64(reader);
+    entry->n_tokens_fed_again = nj_read_u64(reader);
+    entry->n_snapshot_bytes = nj_read_u64(reader);
+    entry->restore_us = nj_read_u64(reader);
+}
+
 enum nj_status nj_journal_append(struct nj_log_file *journal,
                                  const struct nj_journal_entry *entry, struct nj_error *err)
 {
@@ -47,6 +71,9 @@ enum nj_status nj_journal_append(struct nj_log_file *journal,
         nj_write_u32(&writer, entry->sample);
         nj_write_u32(&writer, 0);
         nj_write_u64(&writer, entry->segment_number);
+        break;
+    case NJ_JOURNAL_RESTORED:
+        write_restored(&writer, entry);
         break;
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:
@@ -81,6 +108,9 @@ enum nj_status nj_journal_decode(const struct nj_record *record, struct nj_journ
         entry->sample = nj_read_u32(&reader);
         (void)nj_read_u32(&reader); /* reserved */
         entry->segment_number = nj_read_u64(&reader);
+        break;
+    case NJ_JOURNAL_RESTORED:
+        read_restored(&reader, entry);
         break;
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:

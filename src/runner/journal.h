@@ -28,7 +28,8 @@ enum nj_journal_type {
     NJ_JOURNAL_FINISHED = 6, /* every item done, derived files written */
     NJ_JOURNAL_PAUSED = 7,   /* the disk is full: the run waits for room */
     NJ_JOURNAL_ALIVE = 8, /* how far it was at some moment: all that is known of a killed run */
-    NJ_JOURNAL_SNAPSHOT = 9 /* a segment is an item's current one, and durable */
+    NJ_JOURNAL_SNAPSHOT = 9, /* a segment is an item's current one, and durable */
+    NJ_JOURNAL_RESTORED = 10 /* how an item was taken up again, by the last one that started */
 };
 
 /* Fields that a type does not use are zero. */
@@ -42,10 +43,14 @@ struct nj_journal_entry {
     int64_t unix_ms;         /* started, stopped, finished, paused, alive; as all below */
     uint64_t n_items_done;
     uint64_t n_items_under_way;
-    uint64_t n_tokens_restored;  /* of items under way when it started */
+    uint64_t n_tokens_restored;  /* of items under way when it started; of the item: restored */
     uint64_t run_ms;             /* since it started; 0 in journals of an older nightjar, ... */
     uint64_t n_tokens_generated; /* ... as these two */
-    uint64_t n_tokens_fed_again; /* that an earlier run had fed */
+    uint64_t n_tokens_fed_again; /* that an earlier run had fed; of the item: restored */
+    uint64_t n_from_snapshot;    /* restored: ids that a stored state had read */
+    uint64_t n_snapshot_bytes;   /* restored: of the segments that it was read from */
+    uint64_t restore_us;         /* restored */
+    uint32_t n_put_aside;        /* restored: segments that were of no use */
 };
 
 enum { NJ_JOURNAL_ENTRY_LIMIT_BYTES = 64 };

@@ -37,20 +37,35 @@ static void tell(struct nj_loop *loop, struct nj_event *event)
     loop->host->event(loop->host->context, event);
 }
 
-static void tell_item(struct nj_loop *loop, enum nj_event_type type, const struct nj_slot *slot)
+static struct nj_event event_of(enum nj_event_type type, const struct nj_slot *slot)
 {
     size_t n_chosen = 0;
     (void)nj_sequence_chosen(slot->sequence, &n_chosen);
-    struct nj_event event = {.type = type,
+    return (struct nj_event){.type = type,
                              .item_index = slot->item.index,
                              .sample = slot->item.sample,
                              .item_id = slot->item.id,
                              .n_tokens_restored = slot->n_restored,
                              .n_prompt_tokens = slot->prompt.n_ids,
                              .n_output_tokens = n_chosen};
-    if (type == NJ_EVENT_ITEM_DONE) {
-        event.text = nj_text_from(nj_slot_finish_reason(slot));
-    }
+}
+
+static void tell_begun(struct nj_loop *loop, const struct nj_slot *slot,
+                       const struct nj_item_restoration *restoration)
+{
+    struct nj_event event =
+        event_of(restoration->is_resumed ? NJ_EVENT_ITEM_RESUMED : NJ_EVENT_ITEM_STARTED, slot);
+    event.n_from_snapshot = restoration->n_from_snapshot;
+    event.n_fed_again = restoration->n_fed_again;
+    event.n_snapshot_bytes = restoration->n_snapshot_bytes;
+    event.restore_ns = restoration->restore_ns;
+    tell(loop, &event);
+}
+
+static void tell_done(struct nj_loop *loop, const struct nj_slot *slot)
+{
+    struct nj_event event = event_of(NJ_EVENT_ITEM_DONE, slot);
+    event.text = nj_text_from(nj_slot_finish_reason(slot));
     tell(loop, &event);
 }
 
@@ -80,15 +95,20 @@ static enum nj_status begin_item(struct nj_loop *loop, struct nj_slot *slot, uin
     if (status != NJ_OK) {
         return status;
     }
+    struct nj_item_restoration restoration;
     slot->began_ns = now_ns(loop);
-    nj_run_snapshots_begin_item(loop->snapshots, index_of(loop, slot), slot);
+    status = nj_run_snapshots_begin_item(loop->snapshots, index_of(loop, slot), slot,
+                                         &restoration, err);
+    if (status != NJ_OK) {
+        return status;
+    }
     loop->counts.n_prompt += slot->prompt.n_ids;
     loop->counts.n_restored += slot->n_restored;
     loop->counts.n_resumed += slot->n_restored > 0 ? 1 : 0;
     if (slot->n_restored > 0) {
         loop->counts.n_fed_again += nj_sequence_n_pending(slot->sequence);
     }
-    tell_item(loop, slot->n_restored > 0 ? NJ_EVENT_ITEM_RESUMED : NJ_EVENT_ITEM_STARTED, slot);
+    tell_begun(loop, slot, &restoration);
     return NJ_OK;
 }
 
@@ -241,7 +261,7 @@ static enum nj_status finish_items(struct nj_loop *loop, struct nj_error *err)
     for (uint32_t i = 0; i < loop->n_slots && status == NJ_OK; i++) {
         struct nj_slot *slot = &loop->slots[i];
         if (nj_slot_is_finished(slot)) {
-            tell_item(loop, NJ_EVENT_ITEM_DONE, slot);
+            tell_done(loop, slot);
             nj_run_snapshots_end_item(loop->snapshots, i);
             nj_slot_end(slot, loop->supply.generator);
         }

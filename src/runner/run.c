@@ -113,6 +113,9 @@ static enum nj_status prepare_snapshots(struct run *run, struct nj_error *err)
                                            .clock = run->environment.clock,
                                            .log = run->environment.log,
                                            .journal = &setup->logs.files[NJ_LOG_JOURNAL],
+                                           .history = &setup->history,
+                                           .observer = run->environment.observer,
+                                           .folder_path = setup->folder.path,
                                            .model = setup->engine.model,
                                            .weights = &setup->subject.info.fingerprint,
                                            .entropy = run->environment.entropy,
@@ -227,22 +230,22 @@ static struct nj_derived derived_of(struct run *run)
                                                    : (struct nj_prefix_counts){0}}};
 }
 
-/* Everything is done: results in input order, manifest, and then the last word in the journal.
- * Whoever dies before it does all of it again. */
-static enum nj_status finish(struct run *run, struct nj_error *err)
 static void tidy(const struct run *run)
 {
     nj_state_folders_tidy(run->impatient_fs, run->setup.folder.directory_fd, &run->setup.ledger,
                           run->environment.log);
 }
 
+/* Everything is done: results in input order, manifest, and then the last word in the journal.
+ * Whoever dies before it does all of it again. */
+static enum nj_status finish(struct run *run, struct nj_error *err)
 {
     struct nj_journal_entry turn = nj_chronicle_turn(&run->chronicle, NJ_JOURNAL_FINISHED);
+    nj_run_snapshots_rest(&run->snapshots);
+    tidy(run);
     enum nj_status status = nj_history_add(&run->setup.history, &turn, err);
     if (status == NJ_OK) {
         struct nj_derived derived = derived_of(run);
-    nj_run_snapshots_rest(&run->snapshots);
-    tidy(run);
         status = nj_derived_write(&derived, err);
     }
     return status == NJ_OK ? nj_chronicle_log(&run->chronicle, &turn, err) : status;
@@ -279,10 +282,10 @@ static enum nj_status work(struct run *run, struct nj_error *err)
     struct nj_derived derived = derived_of(run);
     enum nj_status status = nj_derived_remove_stale(&derived, err);
     if (status == NJ_OK) {
+        tidy(run);
         status = prepare_work(run, err);
     }
     if (status == NJ_OK) {
-        tidy(run);
         nj_chronicle_begin(&run->chronicle);
         status = nj_chronicle_write(&run->chronicle, NJ_JOURNAL_STARTED, err);
     }

@@ -1,5 +1,6 @@
 #include "runner/snapshots.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +8,16 @@
 #include "runner/journal.h"
 #include "snapshot/folder.h"
 
-/* What a first snapshot is taken to cost, until one was measured: copying at a rate that any
- * machine reaches. */
-enum { GUESSED_BYTES_PER_US = 1000 };
+enum {
+    /* What a first snapshot is taken to cost, until one was measured: copying at a rate that
+     * any machine reaches. */
+    GUESSED_BYTES_PER_US = 1000,
+    /* Its estimate is an upper bound, and the one before it goes only when it is there. */
+    ROOM_FACTOR = 2
+};
+
+/* Left for ids and results: snapshots spare time, without these nothing goes on. */
+static const uint64_t room_floor_bytes = UINT64_C(64) << 20;
 
 static uint64_t now_ns(const struct nj_run_snapshots *snapshots)
 {
@@ -122,46 +130,88 @@ static struct nj_snapshot_identity identity_of(const struct nj_run_snapshots *sn
 }
 
 static enum nj_status load(struct nj_run_snapshots *snapshots, struct nj_item_snapshots *item,
-                           const struct nj_slot *slot, struct nj_error *err)
+                           const struct nj_slot *slot, struct nj_snapshot_loaded *loaded,
+                           struct nj_error *err)
 {
     const struct nj_run_snapshots_place *place = &snapshots->place;
     struct nj_snapshot_loader loader = {.fs = place->fs,
                                         .dims = nj_model_dims(place->model),
+                                        .pool = nj_model_pool(place->model),
                                         .budget = nj_model_budget(place->model),
                                         .log = place->log};
-    struct nj_snapshot_loaded loaded;
     enum nj_status status = nj_snapshot_load(&loader, item->directory_fd, &item->identity,
-                                             slot->sequence, &item->chain, &loaded, err);
+                                             slot->sequence, &item->chain, loaded, err);
     if (status == NJ_OK) {
-        snapshots->counts.n_positions += loaded.n_positions;
-        snapshots->counts.n_put_aside += loaded.n_put_aside;
+        snapshots->counts.n_positions += loaded->n_positions;
+        snapshots->counts.n_put_aside += loaded->n_put_aside;
     }
     return status;
 }
 
-void nj_run_snapshots_begin_item(struct nj_run_snapshots *snapshots, uint32_t slot_index,
-                                 const struct nj_slot *slot)
+/* What its folder holds is taken up if it can be; without any of it the item begins all the
+ * same. */
+static void take_up(struct nj_run_snapshots *snapshots, struct nj_item_snapshots *item,
+                    const struct nj_slot *slot, struct nj_snapshot_loaded *loaded)
 {
-    if (snapshots->writer == NULL) {
-        return;
-    }
     struct nj_error why;
-    struct nj_item_snapshots *item = &snapshots->items[slot_index];
-    *item = (struct nj_item_snapshots){.identity = identity_of(snapshots, slot),
-                                       .directory_fd = -1};
     enum nj_status status =
         nj_segment_folder_open(snapshots->place.fs, snapshots->place.run_directory_fd,
                                slot->index, false, &item->directory_fd, &why);
     bool can_load = status == NJ_OK && item->directory_fd >= 0 &&
                     nj_sequence_finish(slot->sequence) == NJ_FINISH_NONE;
     if (can_load) {
-        status = load(snapshots, item, slot, &why);
+        status = load(snapshots, item, slot, loaded, &why);
     }
     if (status != NJ_OK) {
         item->is_off = true; /* what its folder holds is not known, so nothing is added to it */
         warn(snapshots, "an item's snapshots cannot be used, it is read again from its ids",
              &why);
     }
+}
+
+static enum nj_status note_restored(struct nj_run_snapshots *snapshots,
+                                    const struct nj_slot *slot,
+                                    const struct nj_item_restoration *restoration,
+                                    uint32_t n_put_aside, struct nj_error *err)
+{
+    struct nj_journal_entry entry = {.type = NJ_JOURNAL_RESTORED,
+                                     .item_index = slot->index,
+                                     .sample = slot->item.sample,
+                                     .n_put_aside = n_put_aside,
+                                     .n_tokens_restored = slot->n_restored,
+                                     .n_from_snapshot = restoration->n_from_snapshot,
+                                     .n_tokens_fed_again = restoration->n_fed_again,
+                                     .n_snapshot_bytes = restoration->n_snapshot_bytes,
+                                     .restore_us = restoration->restore_ns / 1000};
+    enum nj_status status = nj_journal_append(snapshots->place.journal, &entry, err);
+    return status == NJ_OK ? nj_history_add(snapshots->place.history, &entry, err) : status;
+}
+
+enum nj_status nj_run_snapshots_begin_item(struct nj_run_snapshots *snapshots,
+                                           uint32_t slot_index, const struct nj_slot *slot,
+                                           struct nj_item_restoration *restoration,
+                                           struct nj_error *err)
+{
+    *restoration = (struct nj_item_restoration){.is_resumed = slot->n_restored > 0};
+    if (snapshots->writer == NULL) {
+        return NJ_OK;
+    }
+    struct nj_snapshot_loaded loaded = {.number = 0};
+    struct nj_item_snapshots *item = &snapshots->items[slot_index];
+    *item = (struct nj_item_snapshots){.identity = identity_of(snapshots, slot),
+                                       .directory_fd = -1};
+    uint64_t began_ns = now_ns(snapshots);
+    take_up(snapshots, item, slot, &loaded);
+    restoration->is_resumed =
+        slot->n_restored > 0 || loaded.number > 0 || loaded.n_put_aside > 0;
+    if (!restoration->is_resumed) {
+        return NJ_OK;
+    }
+    restoration->restore_ns = now_ns(snapshots) - began_ns;
+    restoration->n_from_snapshot = loaded.n_positions;
+    restoration->n_fed_again = nj_sequence_n_pending(slot->sequence);
+    restoration->n_snapshot_bytes = loaded.n_bytes;
+    return note_restored(snapshots, slot, restoration, loaded.n_put_aside, err);
 }
 
 void nj_run_snapshots_end_item(struct nj_run_snapshots *snapshots, uint32_t slot_index)
@@ -269,6 +319,29 @@ static uint64_t round_bytes(const struct nj_run_snapshots *snapshots,
     return n_bytes;
 }
 
+/* Whether the disk has room for a round of so many bytes, as far as anybody can tell. Said once
+ * until it has again. */
+static bool has_room(struct nj_run_snapshots *snapshots, uint64_t n_bytes)
+{
+    const struct nj_run_snapshots_place *place = &snapshots->place;
+    const struct nj_run_observer *observer = place->observer;
+    if (observer == NULL || observer->free_bytes == NULL) {
+        return true;
+    }
+    uint64_t n_free = observer->free_bytes(observer->context, place->folder_path);
+    uint64_t n_wanted = ROOM_FACTOR * n_bytes + room_floor_bytes;
+    bool lacked_room = snapshots->lacks_room;
+    snapshots->lacks_room = n_free < n_wanted; /* UINT64_MAX: it cannot be told */
+    if (snapshots->lacks_room && !lacked_room) {
+        nj_log_write(place->log, NJ_LOG_WARNING,
+                     "no snapshots for want of room: the disk of %s has %" PRIu64
+                     " bytes left, %" PRIu64 " are wanted; the run goes on, and after a kill "
+                     "more would be computed again",
+                     place->folder_path, n_free, n_wanted);
+    }
+    return !snapshots->lacks_room;
+}
+
 static uint64_t interval_ns(const struct nj_run_snapshots *snapshots, uint64_t n_bytes)
 {
     if (snapshots->wanted.every_ns > 0) {
@@ -277,6 +350,12 @@ static uint64_t interval_ns(const struct nj_run_snapshots *snapshots, uint64_t n
     uint64_t cost_ns =
         snapshots->cost_ns > 0 ? snapshots->cost_ns : n_bytes * 1000 / GUESSED_BYTES_PER_US;
     return nj_snapshot_interval_ns(cost_ns, NJ_SNAPSHOT_KILLS_APART_NS);
+}
+
+static void begin_interval(struct nj_run_snapshots *snapshots)
+{
+    snapshots->last_ns = now_ns(snapshots);
+    snapshots->n_sweeps = 0;
 }
 
 static bool is_due(struct nj_run_snapshots *snapshots, const struct nj_slot *slots)
@@ -289,7 +368,14 @@ static bool is_due(struct nj_run_snapshots *snapshots, const struct nj_slot *slo
     bool is_time = snapshots->wanted.every_sweeps > 0
                        ? snapshots->n_sweeps + 1 >= snapshots->wanted.every_sweeps
                        : now - snapshots->last_ns >= interval_ns(snapshots, n_bytes);
-    return is_time && nj_write_budget_allows(&snapshots->budget, n_bytes, now);
+    if (!is_time || !nj_write_budget_allows(&snapshots->budget, n_bytes, now)) {
+        return false;
+    }
+    if (!has_room(snapshots, n_bytes)) {
+        begin_interval(snapshots); /* the disk is not asked in every sweep */
+        return false;
+    }
+    return true;
 }
 
 static bool has_folder(struct nj_run_snapshots *snapshots, struct nj_item_snapshots *item)
@@ -326,8 +412,7 @@ static enum nj_status begin_round(struct nj_run_snapshots *snapshots,
         }
     }
     snapshots->n_round = n;
-    snapshots->last_ns = now_ns(snapshots);
-    snapshots->n_sweeps = 0;
+    begin_interval(snapshots);
     snapshots->copied_before_ns = nj_snapshot_writer_stats(snapshots->writer).copied_ns;
     enum nj_status status =
         n == 0 ? NJ_OK
@@ -405,7 +490,7 @@ enum nj_status nj_run_snapshots_stop(struct nj_run_snapshots *snapshots,
         return NJ_OK;
     }
     enum nj_status status = wait_and_settle(snapshots, err);
-    if (status == NJ_OK) {
+    if (status == NJ_OK && has_room(snapshots, round_bytes(snapshots, slots))) {
         status = begin_round(snapshots, slots, true, err);
     }
     if (status != NJ_OK || !snapshots->is_in_sweep) {

@@ -7,7 +7,10 @@
  *
  *   - in a sweep, when the interval since the last ones is over (snapshot/interval) or so many
  *     sweeps are, the write budget allows it, and the writer is idle;
- *   - between sweeps, when the run stops with items under way.
+ *   - between sweeps, when the run stops with items under way,
+ *
+ * and only while the disk has twice the room that they may take, and a floor beside it: tokens
+ * and results, without which the run would have to wait, come first.
  *
  * Order: the sweep's ids are synced in the token log before the snapshot is committed; its
  * record is synced in the journal before anything older is removed.
@@ -26,6 +29,8 @@
 #include "base/status.h"
 #include "generate/generator.h"
 #include "job/spec.h"
+#include "runner/folder_host.h"
+#include "runner/history.h"
 #include "runner/log_file.h"
 #include "runner/slot.h"
 #include "snapshot/interval.h"
@@ -39,6 +44,9 @@ struct nj_run_snapshots_place {
     struct nj_clock clock;
     const struct nj_log *log;
     struct nj_log_file *journal;
+    struct nj_history *history;             /* hears what the journal is told */
+    const struct nj_run_observer *observer; /* tells how much room there is; may be NULL */
+    const char *folder_path;
     struct nj_model *model;
     const struct nj_digest *weights; /* the model's fingerprint */
     uint64_t entropy;
@@ -77,6 +85,8 @@ struct nj_run_snapshots {
     uint64_t last_ns;  /* when the last round began, or the run */
     uint64_t cost_ns;  /* of the last round to the engine thread; a guess before it */
     uint64_t n_sweeps; /* since the last round began */
+    bool lacks_room;   /* the last round that was due was left out for want of room, and so said
+                        */
     struct nj_write_budget budget;
     struct nj_run_snapshots_counts counts;
 };
@@ -89,9 +99,22 @@ enum nj_status nj_run_snapshots_open(struct nj_run_snapshots *snapshots,
 /* Gives up what is under way. */
 void nj_run_snapshots_close(struct nj_run_snapshots *snapshots);
 
-/* A slot begins an item: loads the newest state that serves. */
-void nj_run_snapshots_begin_item(struct nj_run_snapshots *snapshots, uint32_t slot_index,
-                                 const struct nj_slot *slot);
+/* How an item was taken up. */
+struct nj_item_restoration {
+    bool is_resumed;           /* an earlier run left ids, a state or segments of no use */
+    uint64_t n_from_snapshot;  /* ids that the restored state has read */
+    uint64_t n_fed_again;      /* of those that an earlier run knew; 0 for a fresh item */
+    uint64_t n_snapshot_bytes; /* of the segments that the state was read from */
+    uint64_t restore_ns;
+};
+
+/* A slot begins an item: loads the newest state that serves, on all threads, and notes in the
+ * journal how the item was taken up, unless it is a fresh one. NJ_E_STORAGE from the journal.
+ */
+enum nj_status nj_run_snapshots_begin_item(struct nj_run_snapshots *snapshots,
+                                           uint32_t slot_index, const struct nj_slot *slot,
+                                           struct nj_item_restoration *restoration,
+                                           struct nj_error *err);
 /* A slot's item is finished, and its result durable: its segments go. */
 void nj_run_snapshots_end_item(struct nj_run_snapshots *snapshots, uint32_t slot_index);
 
@@ -106,7 +129,7 @@ void nj_run_snapshots_abandon(struct nj_run_snapshots *snapshots);
 enum nj_status nj_run_snapshots_stop(struct nj_run_snapshots *snapshots,
                                      const struct nj_slot *slots, struct nj_error *err);
 
-#endif
 /* Every item is done: returns when nothing is being written or removed any more. */
 void nj_run_snapshots_rest(struct nj_run_snapshots *snapshots);
 
+#endif

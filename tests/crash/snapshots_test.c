@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "crash/tiny_run.h"
 #include "support/check.h"
@@ -121,6 +122,22 @@ static size_t n_segments(const char *folder, const char *item, const char *endin
     return n;
 }
 
+static void copy_segment(const char *folder, const char *item, const char *to)
+{
+    size_t n_bytes = 0;
+    char name[64];
+    char *bytes = NULL;
+    for (int number = 1; number < 30 && bytes == NULL; number++) {
+        (void)snprintf(name, sizeof name, "%s/segment-%06d.snap", item, number);
+        bytes = tiny_run_read(folder, name, &n_bytes);
+    }
+    FILE *file = fopen(tiny_run_path(folder, to), "wb");
+    REQUIRE(bytes != NULL && file != NULL);
+    CHECK_EQ(fwrite(bytes, 1, n_bytes, file), n_bytes);
+    CHECK_EQ(fclose(file), 0);
+    free(bytes);
+}
+
 static void a_finished_item_keeps_no_segment_and_a_running_one_two_snapshots(void)
 {
     struct nj_run_report report;
@@ -135,9 +152,140 @@ static void a_finished_item_keeps_no_segment_and_a_running_one_two_snapshots(voi
     run.stop_after_sweeps = 0;
     end_well(run, &report);
 
-    CHECK_EQ(n_segments("tidy", "0", ".snap"), 0);
-    CHECK_EQ(n_segments("tidy", "1", ".snap"), 0);
+    CHECK(!tiny_run_has("tidy", "items")); /* with all that was in it */
     check_results("tidy");
+}
+
+/* What a kill between a result and the removal of its states leaves behind. */
+static void segments_of_items_that_were_finished_before_are_removed(void)
+{
+    static const char job[] = "nightjar: 1\n"
+                              "name: uneven\n"
+                              "sampling: {temperature: 0.8, max_tokens: 9, seed: 5}\n"
+                              "prompts:\n"
+                              "  - {ids: [5, 6, 7]}\n"
+                              "  - {ids: [9, 8, 7], sampling: {max_tokens: 2}}\n"
+                              "snapshot: {every: 1 sweep}\n";
+    struct nj_run_report report;
+    struct nj_error err;
+    struct tiny_run run = {.folder = "leftover", .job = job, .stop_after_sweeps = 4};
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STOPPED);
+    REQUIRE(report.n_items_ok == 1);
+    CHECK(tiny_run_has("leftover", "items/0"));
+    CHECK(!tiny_run_has("leftover", "items/1"));
+    CHECK_EQ(mkdir(tiny_run_path("leftover", "items/1"), 0700), 0);
+    copy_segment("leftover", "items/0", "items/1/segment-000001.snap");
+
+    run.stop_after_sweeps = 1;
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STOPPED);
+
+    CHECK(tiny_run_has("leftover", "items/0"));
+    CHECK(!tiny_run_has("leftover", "items/1"));
+    run.stop_after_sweeps = 0;
+    end_well(run, &report);
+    CHECK(report.n_positions_restored > 0);
+    CHECK(!tiny_run_has("leftover", "items"));
+}
+
+/* --- room on the disk --- */
+
+static uint64_t n_free;
+static unsigned n_warnings;
+
+static uint64_t tell_free(void *context, const char *path)
+{
+    (void)context;
+    (void)path;
+    return n_free;
+}
+
+static void count_warnings(void *context, enum nj_log_level level, const char *line)
+{
+    (void)context;
+    if (level == NJ_LOG_WARNING) {
+        n_warnings++;
+        CHECK_CONTAINS(line, "no snapshots for want of room");
+    }
+}
+
+/* Tokens and results come first: a disk that is nearly full gets no snapshots, is not asked
+ * twice in a row what it has been told, and gets them again when there is room. */
+static void without_room_a_run_takes_no_snapshots_and_says_so_once(void)
+{
+    static const struct nj_log log = {.level = NJ_LOG_INFO, .sink = count_warnings};
+    struct nj_run_report report;
+    struct tiny_run run = run_of("full", uncompressed);
+    tiny_run_remove("full");
+    run.free_bytes = tell_free;
+    run.log = &log;
+    n_free = UINT64_C(64) << 20; /* all of it is for ids and results */
+    n_warnings = 0;
+
+    end_well(run, &report);
+
+    CHECK_EQ(report.n_snapshots, 0);
+    CHECK_EQ(n_warnings, 1);
+    check_results("full");
+
+    tiny_run_remove("full");
+    n_free = UINT64_C(256) << 20;
+    end_well(run, &report);
+    CHECK(report.n_snapshots > 0);
+    CHECK_EQ(n_warnings, 1);
+}
+
+/* --- how items were taken up again --- */
+
+static struct nj_event resumed[8];
+static unsigned n_resumed;
+
+static void hear(void *context, const struct nj_event *event)
+{
+    (void)context;
+    if (event->type == NJ_EVENT_ITEM_RESUMED && n_resumed < 8) {
+        resumed[n_resumed] = *event;
+        resumed[n_resumed].item_id = (struct nj_text){.data = NULL};
+        n_resumed++;
+    }
+}
+
+static void each_item_taken_up_again_is_told_with_what_it_cost(void)
+{
+    struct nj_run_report report;
+    struct nj_error err;
+    struct tiny_run run = run_of("told", uncompressed);
+    tiny_run_remove("told");
+    run.stop_after_sweeps = 6;
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STOPPED);
+    n_resumed = 0;
+    run.hear = hear;
+    run.stop_after_sweeps = 0;
+
+    end_well(run, &report);
+
+    CHECK_EQ(n_resumed, BATCH);
+    uint64_t n_from_snapshots = 0;
+    for (unsigned i = 0; i < n_resumed; i++) {
+        CHECK(resumed[i].n_from_snapshot > 0);
+        CHECK(resumed[i].n_snapshot_bytes > resumed[i].n_from_snapshot);
+        /* Stopped between sweeps, so all is restored but the id that was just chosen. */
+        CHECK(resumed[i].n_tokens_restored == 0 || resumed[i].n_fed_again == 1);
+        n_from_snapshots += resumed[i].n_from_snapshot;
+    }
+    CHECK_EQ(n_from_snapshots, report.n_positions_restored);
+    char *manifest = tiny_run_read("told", "manifest.json", NULL);
+    REQUIRE(manifest != NULL);
+    char wanted[160];
+    (void)snprintf(wanted, sizeof wanted,
+                   "\"items_resumed\":[{\"item_index\":0,\"sample\":0,\"tokens_restored\":%llu,"
+                   "\"tokens_from_snapshot\":%llu,\"tokens_fed_again\":%llu,",
+                   (unsigned long long)resumed[0].n_tokens_restored,
+                   (unsigned long long)resumed[0].n_from_snapshot,
+                   (unsigned long long)resumed[0].n_fed_again);
+    CHECK_CONTAINS(manifest, wanted);
+    CHECK_CONTAINS(manifest, "\"items_resumed\":[]"); /* of the first start */
+    free(manifest);
+    check_results("told");
 }
 
 /* Every segment of item 0 with a byte flipped: both generations are of no use. */
@@ -202,6 +350,9 @@ int main(void)
     RUN(killed_after_any_sweep_no_more_than_the_interval_is_read_again);
     RUN(a_run_that_is_stopped_reads_nothing_again);
     RUN(a_finished_item_keeps_no_segment_and_a_running_one_two_snapshots);
+    RUN(segments_of_items_that_were_finished_before_are_removed);
+    RUN(without_room_a_run_takes_no_snapshots_and_says_so_once);
+    RUN(each_item_taken_up_again_is_told_with_what_it_cost);
     RUN(damaged_segments_cost_time_and_no_bit);
     RUN(segments_swapped_between_items_are_put_aside);
     return test_result();

@@ -98,6 +98,8 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
     struct sweeps sweeps = {.n_left = run->stop_after_sweeps, .is_killed = run->is_killed};
     struct nj_run_observer observer = {.context = &sweeps,
                                        .poll = run->stop_after_sweeps > 0 ? count_down : NULL,
+                                       .event = run->hear,
+                                       .free_bytes = run->free_bytes,
                                        .wait = run->wait};
     struct nj_run_environment environment = {.fs = run->fs != NULL ? run->fs : tiny_run_files(),
                                              .clock = nj_clock_system(),

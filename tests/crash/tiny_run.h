@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "job/event.h"
 #include "nightjar/run.h"
 
 /* Zero means the default everywhere; `folder` is required. */
@@ -37,6 +38,9 @@ struct tiny_run {
     bool is_killed;                                    /* SIGKILL instead of stopping */
     uint64_t entropy;                                  /* 0: 1 */
     void (*wait)(void *context, uint64_t duration_ns); /* NULL: does not wait for room */
+    /* NULL: nobody knows how much room there is */
+    uint64_t (*free_bytes)(void *context, const char *path);
+    void (*hear)(void *context, const struct nj_event *event); /* the context is of no use */
 };
 
 /* The real file system, except that syncs return at once: what was written survives SIGKILL

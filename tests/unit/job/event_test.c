@@ -20,6 +20,10 @@ static struct nj_event sample(enum nj_event_type type)
                              .n_tokens_restored = 40,
                              .n_prompt_tokens = 12,
                              .n_output_tokens = 34,
+                             .n_from_snapshot = 48,
+                             .n_fed_again = 4,
+                             .n_snapshot_bytes = 8192,
+                             .restore_ns = 2500000,
                              .n_prefill = 600,
                              .n_prefill_read = 20,
                              .n_rows = 9,
@@ -59,8 +63,9 @@ static void every_type_has_exactly_the_documented_fields(void)
                                     ",\"items_kept\":3,\"items_under_way\":4,"
                                     "\"tokens_restored\":40}");
     check_event(NJ_EVENT_ITEM_STARTED, HEAD("item_started") ITEM "\"prompt_tokens\":12}");
-    check_event(NJ_EVENT_ITEM_RESUMED,
-                HEAD("item_resumed") ITEM "\"prompt_tokens\":12,\"tokens_restored\":40}");
+    check_event(NJ_EVENT_ITEM_RESUMED, HEAD("item_resumed") ITEM
+                "\"prompt_tokens\":12,\"tokens_restored\":40,\"tokens_from_snapshot\":48,"
+                "\"tokens_fed_again\":4,\"snapshot_bytes\":8192,\"restore_seconds\":0.0025}");
     check_event(NJ_EVENT_TOKEN, HEAD("token") ITEM "\"token\":163}");
     check_event(NJ_EVENT_ITEM_DONE,
                 HEAD("item_done") ITEM "\"finish_reason\":\"stop\",\"prompt_tokens\":12,"
