@@ -44,6 +44,14 @@ static bool number_of(const char *name, uint64_t *number, const char **rest)
     return *number > 0 && (**rest == '\0' || strncmp(*rest, ".bad", 4) == 0);
 }
 
+bool nj_segment_name_read(const char *name, uint64_t *number)
+{
+    char own_name[NJ_SEGMENT_NAME_BYTES];
+    const char *rest = NULL;
+    return number_of(name, number, &rest) &&
+           strcmp(name, nj_segment_name(*number, own_name)) == 0;
+}
+
 static enum nj_status visit_name(void *context, const char *name, struct nj_error *err)
 {
     struct nj_segment_listing *listing = context;

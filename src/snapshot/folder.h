@@ -17,6 +17,9 @@ enum { NJ_SEGMENT_NAME_BYTES = 48 };
 /* "segment-000017.snap"; returns `name`. */
 const char *nj_segment_name(uint64_t number, char name[NJ_SEGMENT_NAME_BYTES]);
 
+/* Whether this is the name of a segment, and of which. */
+bool nj_segment_name_read(const char *name, uint64_t *number);
+
 /* Opens items/INDEX below a run folder, made 0700 and durable where it is missing if `create`;
  * else `*directory_fd` is -1 for one that is not there. NJ_E_STORAGE, NJ_E_IO. */
 enum nj_status nj_segment_folder_open(const struct nj_file_system *fs, int run_directory_fd,
