@@ -32,6 +32,9 @@ enum nj_status nj_job_file_open(struct nj_job_file *file, const char *path,
                                 const struct nj_job_overrides *overrides, struct nj_error *err)
 {
     memset(file, 0, sizeof *file);
+    if (overrides != NULL) {
+        file->overrides = *overrides;
+    }
     nj_diagnostics_init(&file->diagnostics, &file->arena);
     enum nj_status status =
         nj_file_read_whole(nj_file_system_real(), AT_FDCWD, path, NJ_JOB_FILE_LIMIT_BYTES,

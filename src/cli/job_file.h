@@ -14,6 +14,7 @@
 struct nj_job_file {
     struct nj_arena arena;
     struct nj_bytes content;
+    struct nj_job_overrides overrides; /* that it was read with: the caller's texts */
     struct nj_job_specs jobs;          /* at least one */
     uint64_t *n_items;                 /* of each job; 0 where it has mistakes */
     struct nj_diagnostics diagnostics; /* warnings too */

@@ -104,7 +104,7 @@ static int report_end(enum nj_status status, struct nj_watcher *watcher,
 
 /* --- a job --- */
 
-static enum nj_status run_spec(const struct nj_job_spec *spec, struct nj_bytes content,
+static enum nj_status run_spec(const struct nj_job_spec *spec, const struct nj_job_file *file,
                                const struct nj_run_options *options, struct nj_watcher *watcher,
                                struct nj_diagnostics *complaints, struct nj_run_report *report,
                                struct nj_error *err)
@@ -115,13 +115,15 @@ static enum nj_status run_spec(const struct nj_job_spec *spec, struct nj_bytes c
                                              .clock = nj_clock_system(),
                                              .log = &log,
                                              .observer = &observer,
+                                             .overrides = &file->overrides,
+                                             .n_jobs = file->jobs.n_items,
                                              .complaints = complaints};
     enum nj_status status = nj_run_entropy(&environment.entropy, err);
-    return status == NJ_OK ? nj_run_job(&environment, spec, content, options, report, err)
+    return status == NJ_OK ? nj_run_job(&environment, spec, file->content, options, report, err)
                            : status;
 }
 
-static int run_job(const struct nj_job_spec *spec, struct nj_bytes content,
+static int run_job(const struct nj_job_spec *spec, const struct nj_job_file *file,
                    const struct nj_run_options *options, struct nj_watcher *watcher)
 {
     struct nj_run_report report = {0};
@@ -130,8 +132,7 @@ static int run_job(const struct nj_job_spec *spec, struct nj_bytes content,
     struct nj_diagnostics complaints;
     nj_diagnostics_init(&complaints, &arena);
     nj_watcher_begin_job(watcher, spec);
-    enum nj_status status =
-        run_spec(spec, content, options, watcher, &complaints, &report, &err);
+    enum nj_status status = run_spec(spec, file, options, watcher, &complaints, &report, &err);
     nj_watcher_end_line(watcher);
     int code = status == NJ_OK || status == NJ_E_STOPPED
                    ? report_end(status, watcher, spec, &report)
@@ -237,7 +238,7 @@ static int run_one_by_one(const struct nj_job_file *file, const struct nj_run_op
         if (!watcher->as_json) {
             tell_which(&file->jobs, i);
         }
-        last = run_job(&spec, file->content, &own, watcher);
+        last = run_job(&spec, file, &own, watcher);
         code = last == NJ_EXIT_STOPPED ? last : worse(code, last);
     }
     return code;
@@ -247,7 +248,7 @@ int nj_run_jobs(const struct nj_job_file *file, const struct nj_run_options *opt
                 struct nj_watcher *watcher)
 {
     if (file->jobs.n_items == 1) {
-        return run_job(file->jobs.items[0], file->content, options, watcher);
+        return run_job(file->jobs.items[0], file, options, watcher);
     }
     int code = check_jobs(&file->jobs, options, watcher->as_json);
     return code == NJ_EXIT_OK ? run_one_by_one(file, options, watcher) : code;

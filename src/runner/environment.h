@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "job/diagnostics.h"
+#include "job/overrides.h"
 #include "runner/folder_host.h"
 
 struct nj_run_environment {
@@ -17,6 +18,8 @@ struct nj_run_environment {
     const struct nj_log *log; /* NULL: nobody listens */
     const struct nj_run_observer *observer; /* NULL: nobody watches */
     uint64_t prefix_store_ns; /* runner/prefixes.h, least_store_ns; 0: its default */
+    const struct nj_job_overrides *overrides; /* that the spec was read with; NULL: none */
+    uint64_t n_jobs;                          /* of the job file; 0: as 1 */
     /* Gets a complaint for each item that cannot be run; NULL: the first is in the error. */
     struct nj_diagnostics *complaints;
 };

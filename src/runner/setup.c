@@ -1,10 +1,12 @@
 #include "runner/setup.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/model.h"
 #include "runner/job_change.h"
+#include "runner/origin.h"
 #include "runner/paths.h"
 #include "runner/prefixes.h"
 #include "runner/survey.h"
@@ -190,6 +192,27 @@ static enum nj_status write_spec(struct nj_run_setup *setup, struct nj_error *er
     return status;
 }
 
+/* For who carries the run elsewhere. A job file that is nowhere (the public call may be given a
+ * path that was removed since) is not noted. */
+static enum nj_status write_origin(const struct nj_run_setup *setup, struct nj_error *err)
+{
+    const struct nj_run_environment *environment = setup->environment;
+    struct nj_origin origin = {.n_jobs = environment->n_jobs > 0 ? environment->n_jobs : 1,
+                               .latent_norm_eps = setup->options->latent_norm_eps};
+    if (environment->overrides != NULL) {
+        origin.overrides = *environment->overrides;
+    }
+    char *path = nj_absolute_path(setup->spec->source_path);
+    if (path == NULL) {
+        return NJ_OK;
+    }
+    origin.job_path = path;
+    enum nj_status status =
+        nj_origin_write(&origin, environment->fs, setup->folder.directory_fd, err);
+    free(path);
+    return status;
+}
+
 /* Writes down what this run is, where the folder does not say so already. */
 static enum nj_status write_identity(struct nj_run_setup *setup, struct nj_error *err)
 {
@@ -203,6 +226,9 @@ static enum nj_status write_identity(struct nj_run_setup *setup, struct nj_error
         history->is_finished = false;
     }
     enum nj_status status = write_spec(setup, err);
+    if (status == NJ_OK) {
+        status = write_origin(setup, err);
+    }
     return status == NJ_OK ? nj_run_logs_identify(&setup->logs, history, err) : status;
 }
 
