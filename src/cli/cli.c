@@ -16,6 +16,7 @@ static const char usage[] =
     "\n"
     "  nightjar run FILE           run a job file; the same command continues a stopped run\n"
     "  nightjar validate FILE...   check job files, nothing else\n"
+    "  nightjar snapshot ...       look into the states of a run, carry one elsewhere\n"
     "  nightjar describe MODEL     what a model directory holds\n"
     "  nightjar bench kernels      how fast the kernels are here\n"
     "  nightjar bench model DIR    where the time of a model's steps goes\n"
@@ -30,11 +31,9 @@ struct verb {
     int (*run)(int argc, char **argv);
 };
 
-static const struct verb verbs[] = {{"run", nj_cli_run},
-                                    {"validate", nj_cli_validate},
-                                    {"describe", nj_cli_describe},
-                                    {"bench", nj_cli_bench},
-                                    {"synth", nj_cli_synth}};
+static const struct verb verbs[] = {
+    {"run", nj_cli_run},           {"validate", nj_cli_validate}, {"snapshot", nj_cli_snapshot},
+    {"describe", nj_cli_describe}, {"bench", nj_cli_bench},       {"synth", nj_cli_synth}};
 
 static const struct verb *find_verb(const char *name)
 {
