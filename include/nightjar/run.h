@@ -48,6 +48,7 @@ struct nj_run_options {
     uint32_t batch;         /* items under way at once; 0: as memory allows, at most 256 */
     uint32_t prefill_chunk; /* prompt rows of one item in one sweep; 0: as many as fit */
     uint64_t memory_bytes;  /* for everything; 0: what machine and cgroup have left */
+    const char *reader; /* of weights that do not fit: "auto" (default), "ring", "threads" */
     /* Items that begin with so many tokens in common read them once; 0: as many as it pays for;
      * NJ_SHARE_NOTHING: never. */
     uint32_t share_prefixes;

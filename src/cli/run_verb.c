@@ -39,6 +39,7 @@ static const char usage[] =
     "fit\n" NJ_PREFIX_FLAGS_HELP
     "  --memory SIZE        ceiling for everything, such as 8GiB; default what is left here\n"
     "  --cpu-level L        auto, scalar, avx2, avx512\n"
+    "  --reader NAME        of weights that do not fit: auto, ring (the kernel's), threads\n"
     "\n"
     "Exit codes:\n"
     "   0  every item is done\n"
@@ -83,6 +84,7 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
         {"--prefix-cache", &arguments->prefixes.cache, NJ_FLAG_TEXT, 0},
         {"--memory", &options->memory_bytes, NJ_FLAG_SIZE, 0},
         {"--cpu-level", &options->cpu_level, NJ_FLAG_TEXT, 0},
+        {"--reader", &options->reader, NJ_FLAG_TEXT, 0},
         {"--latent-norm-eps", &options->latent_norm_eps, NJ_FLAG_NUMBER, 1},
         {"--set", &arguments->job.sets, NJ_FLAG_LIST, 0},
         {"--var", &arguments->job.vars, NJ_FLAG_LIST, 0},

@@ -58,6 +58,7 @@ static struct nj_model_options model_options(const struct nj_run_engine *engine,
     return (struct nj_model_options){
         .path = subject->model_path,
         .cpu_level = options->cpu_level,
+        .reader = options->reader,
         .n_threads = either(options->n_threads, resources->threads),
         .max_rows = engine->batch > DEFAULT_MAX_ROWS ? engine->batch : DEFAULT_MAX_ROWS,
         .latent_norm_eps = (double)subject->setting.latent_norm_eps,

@@ -247,6 +247,17 @@ static enum nj_status check_limits(const struct nj_run_setup *setup, struct nj_e
                : nj_run_limits_fail(&setup->limits, limit, n_failed, 0, err);
 }
 
+/* Anything but the kernel's ring and direct reads is told, with the reason. */
+static void tell_reader(const struct nj_run_setup *setup)
+{
+    struct nj_stream_report report;
+    nj_model_stream_report(setup->engine.model, &report);
+    if (report.note != NULL) {
+        nj_log_write(setup->environment->log, NJ_LOG_INFO, "weights are read by %s",
+                     report.note);
+    }
+}
+
 static enum nj_status open_engine(struct nj_run_setup *setup, bool only_plans,
                                   struct nj_error *err)
 {
@@ -256,8 +267,13 @@ static enum nj_status open_engine(struct nj_run_setup *setup, bool only_plans,
         .most_positions = setup->most_positions,
         .n_shared = nj_run_prefixes_longest(setup->prefixes, setup->options),
         .memory = setup->memory};
-    return nj_run_engine_open(&setup->engine, setup->environment->fs, &setup->subject,
-                              &setup->spec->resources, setup->options, &work, err);
+    enum nj_status status =
+        nj_run_engine_open(&setup->engine, setup->environment->fs, &setup->subject,
+                           &setup->spec->resources, setup->options, &work, err);
+    if (status == NJ_OK && !only_plans) {
+        tell_reader(setup);
+    }
+    return status;
 }
 
 /* A folder with a run of something else is left alone. */

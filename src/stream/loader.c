@@ -489,7 +489,11 @@ static enum nj_status open_wanted_reader(struct nj_loader *loader,
     }
     const char *buffered = buffered_path(loader->files);
     if (buffered != NULL) {
-        note(loader, "through the page cache: no direct I/O on ", buffered);
+        note(loader,
+             wanted->kind == NJ_READER_RING
+                 ? "a ring through the page cache: no direct I/O on "
+                 : "reader threads, through the page cache: no direct I/O on ",
+             buffered);
     } else if (wanted->kind == NJ_READER_THREADS) {
         note(loader, "reader threads, as demanded", "");
     }

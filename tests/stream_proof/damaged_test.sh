@@ -40,6 +40,12 @@ small_stack() (
 check "the same with a stack of 64 KiB" 0 small_stack "$nightjar" run job.yaml --out small $little
 cmp undisturbed/results.jsonl small/results.jsonl || fail "results differ"
 
+check "the same with reader threads" 0 "$nightjar" run job.yaml --out threads $little --reader threads
+has err "weights are read by reader threads, as demanded"
+cmp undisturbed/results.jsonl threads/results.jsonl || fail "results differ"
+check "there are two readers" 2 "$nightjar" run job.yaml --out none $little --reader mmap
+has err "none of auto, ring and threads"
+
 # damaged WHAT: refused with 12, and after the repair as undisturbed.
 damaged() {
     check "$1: refused" 12 "$nightjar" run job.yaml --out damaged $little
