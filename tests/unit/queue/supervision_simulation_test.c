@@ -12,7 +12,9 @@ enum {
     ITEMS_LIMIT = 40,
     PLACES_LIMIT = 16,
     MOST_ATTEMPTS = 3,
-    DEATHS_LIMIT = 2000
+    DEATHS_LIMIT = 2000,
+    DEATHS_OF_ONE = 4 + MOST_ATTEMPTS + 1,  /* halvings of 16, and its attempts */
+    DEATHS_OF_WIDTHS = 5 * 2 * PLACES_LIMIT /* a search for each width that is too much */
 };
 
 struct item {
@@ -180,9 +182,7 @@ static void check_night(struct night *night)
         CHECK_EQ(item->has_ended, !item->is_poisoned);
         n_poisoned += item->is_poisoned ? 1 : 0;
     }
-    /* Each poisoned item: halvings of 16 and its attempts; a batch that is too wide: as many
-     * again for each width. */
-    CHECK(night->n_own_deaths <= n_poisoned * (4 + MOST_ATTEMPTS + 1) + 5 * 2 * PLACES_LIMIT);
+    CHECK(night->n_own_deaths <= n_poisoned * DEATHS_OF_ONE + DEATHS_OF_WIDTHS);
 }
 
 static void nights_end_with_the_poisoned_items_parked_and_no_others(void)
