@@ -10,6 +10,7 @@
 #include "job/diagnostics.h"
 #include "job/overrides.h"
 #include "runner/folder_host.h"
+#include "runner/patron.h"
 
 struct nj_run_environment {
     const struct nj_file_system *fs;
@@ -20,6 +21,7 @@ struct nj_run_environment {
     uint64_t prefix_store_ns; /* runner/prefixes.h, least_store_ns; 0: its default */
     const struct nj_job_overrides *overrides; /* that the spec was read with; NULL: none */
     uint64_t n_jobs;                          /* of the job file; 0: as 1 */
+    const struct nj_run_patron *patron;       /* NULL: the run works for its folder alone */
     /* Gets a complaint for each item that cannot be run; NULL: the first is in the error. */
     struct nj_diagnostics *complaints;
 };

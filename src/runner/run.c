@@ -25,7 +25,8 @@ struct run {
     struct nj_run_setup setup;
 
     struct nj_folder_host folder_host;
-    struct nj_run_host host;
+    struct nj_run_host folder_table;
+    struct nj_run_host host; /* the folder's, or that of whom the run works for besides */
     struct nj_checkpoint checkpoint;
     struct nj_run_snapshots snapshots;
     struct nj_run_prefixes prefixes;
@@ -90,7 +91,10 @@ static void prepare_host(struct run *run)
                                                .pause = can_wait(run) ? &run->pause : NULL,
                                                .chronicle = &run->chronicle,
                                                .observer = run->environment.observer};
-    run->host = nj_folder_host_table(&run->folder_host);
+    run->folder_table = nj_folder_host_table(&run->folder_host);
+    const struct nj_run_patron *patron = run->environment.patron;
+    run->host =
+        patron != NULL ? patron->over(patron->context, &run->folder_table) : run->folder_table;
 }
 
 static void prepare_checkpoint(struct run *run)
@@ -297,7 +301,9 @@ static enum nj_status work(struct run *run, struct nj_error *err)
     if (status == NJ_OK) {
         nj_run_prefixes_store(&run->prefixes, &run->snapshots.budget);
     }
-    bool has_stopped = run->loop.was_stopped || run->loop.limit != NJ_RUN_LIMIT_NONE;
+    /* A host may also have no more items for us, with some left. */
+    bool has_stopped = run->loop.was_stopped || run->loop.limit != NJ_RUN_LIMIT_NONE ||
+                       !nj_run_setup_is_all_done(&run->setup);
     return status == NJ_OK && has_stopped ? stop(run, err) : status;
 }
 
@@ -325,6 +331,14 @@ static enum nj_status complete(struct run *run, struct nj_error *err)
     return status;
 }
 
+static enum nj_status tell_patron(struct run *run, struct nj_error *err)
+{
+    const struct nj_run_patron *patron = run->environment.patron;
+    return patron == NULL ? NJ_OK
+                          : patron->begin(patron->context, &run->setup.ledger,
+                                          run->setup.engine.batch, err);
+}
+
 static enum nj_status run_all(struct run *run, struct nj_error *err)
 {
     enum nj_status status = nj_check_job_is_obeyed(run->setup.spec, err);
@@ -336,7 +350,10 @@ static enum nj_status run_all(struct run *run, struct nj_error *err)
     if (status != NJ_OK) {
         return status;
     }
-    status = complete(run, err);
+    status = tell_patron(run, err);
+    if (status == NJ_OK) {
+        status = complete(run, err);
+    }
     return status == NJ_E_PERMISSION
                ? nj_prefix(err, status, "work in the run folder %s", run->setup.folder.path)
                : status;
