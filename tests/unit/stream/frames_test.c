@@ -145,6 +145,26 @@ static void what_is_wanted_is_read_before_it_is_pinned(void)
     finish(&fixture);
 }
 
+/* Whoever computes with a group has the drive working for the ones behind it meanwhile. */
+static void reads_of_what_follows_are_under_way_when_computing_begins(void)
+{
+    enum { FRAMES = 8, AHEAD = FRAMES / 2 - 1, N_USED = 20 };
+    static struct fixture fixture;
+    prepare(&fixture, FRAMES, NJ_GROUP_PASSING);
+    REQUIRE(open_stream(&fixture));
+    for (uint32_t i = 0; i < N_GROUPS; i++) {
+        nj_stream_want(fixture.stream, &i, 1);
+    }
+    for (uint32_t i = 0; i < N_USED; i++) {
+        struct nj_pinned pinned;
+        REQUIRE_OK(nj_stream_pin(fixture.stream, i, &pinned, &fixture.error), &fixture.error);
+        CHECK(fixture.fake.n_logged >= i + 1 + AHEAD);
+        nj_stream_unpin(fixture.stream, i);
+    }
+    CHECK_EQ(report_of(&fixture).n_rereads, 0);
+    finish(&fixture);
+}
+
 static void reading_ahead_stops_at_the_window(void)
 {
     static struct fixture fixture;
@@ -762,6 +782,7 @@ int main(void)
     fake_files_make(files, N_GROUPS * BLOCK);
     RUN(walk_in_order_reads_everything_once_and_in_order);
     RUN(what_is_wanted_is_read_before_it_is_pinned);
+    RUN(reads_of_what_follows_are_under_way_when_computing_begins);
     RUN(reading_ahead_stops_at_the_window);
     RUN(window_grows_when_it_made_the_engine_wait);
     RUN(nothing_announced_works_as_well);
