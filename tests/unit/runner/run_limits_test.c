@@ -206,7 +206,7 @@ static void a_token_budget_without_room_for_anything_is_refused(void)
 {
     CHECK_EQ(run("none", "nightjar: 1\nbudget: {max_output_tokens: 4}\n" FOUR_ITEMS),
              NJ_E_INPUT);
-    CHECK_CONTAINS(err.text, "timed.yaml:2:1: `budget.max_output_tokens` of 4");
+    CHECK_CONTAINS(err.text, "timed.yaml:2:29: `budget.max_output_tokens` of 4");
     CHECK(!tiny_run_has("none", ""));
 }
 
