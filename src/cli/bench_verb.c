@@ -28,7 +28,8 @@ static const char usage[] =
     "  --quick            fewer and shorter rounds\n"
     "  --json             one JSON document instead of a table\n"
     "\n"
-    "nightjar bench sweep MODEL: sweeps over a model larger than memory; its --help tells.\n";
+    "nightjar bench sweep MODEL: sweeps over a model larger than memory; its --help tells.\n"
+    "nightjar bench snapshot [MODEL]: what snapshots cost; its --help tells.\n";
 
 typedef enum nj_status bench_function(const struct nj_bench_options *options, char **text,
                                       size_t *length_bytes, struct nj_error *err);
@@ -72,6 +73,9 @@ int nj_cli_bench(int argc, char **argv)
 {
     if (argc > 0 && strcmp(argv[0], "sweep") == 0) {
         return nj_cli_bench_sweep(argc - 1, argv + 1);
+    }
+    if (argc > 0 && strcmp(argv[0], "snapshot") == 0) {
+        return nj_cli_bench_snapshot(argc - 1, argv + 1);
     }
     bool help = false;
     int n_words = 0;

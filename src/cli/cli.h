@@ -13,7 +13,8 @@ int nj_cli_run(int argc, char **argv);
 int nj_cli_validate(int argc, char **argv);
 int nj_cli_describe(int argc, char **argv);
 int nj_cli_bench(int argc, char **argv);
-int nj_cli_bench_sweep(int argc, char **argv); /* of the word behind bench */
+int nj_cli_bench_sweep(int argc, char **argv); /* of the word behind bench, and so below */
+int nj_cli_bench_snapshot(int argc, char **argv);
 int nj_cli_synth(int argc, char **argv);
 int nj_cli_snapshot(int argc, char **argv);
 
