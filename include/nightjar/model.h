@@ -39,6 +39,7 @@ struct nj_model_options {
     uint64_t memory_bytes; /* for all below; 0: what machine and cgroup have left */
     uint64_t other_bytes;  /* what the caller holds of it besides the model */
     uint32_t n_sequences;  /* states under way at once, for which there is to be room; 0: one */
+    bool has_states_elsewhere;  /* they are not in this memory, but in a home of the caller's */
     bool takes_fewer_sequences; /* if memory is short: nj_model_n_sequences tells how many */
     uint32_t n_positions;       /* of the longest sequence, prompt and answer; 0: 64 */
     const char *reader;         /* "auto" (default), "ring", "threads" */

@@ -30,6 +30,14 @@ enum nj_run_mode {
     NJ_RUN_FRESH     /* move it aside to DIR.1, DIR.2, ... and begin an empty one */
 };
 
+/* Where the states of items under way lie. It changes no byte of the results. */
+enum nj_states_place {
+    NJ_STATES_UNSAID, /* as the job says, else auto */
+    NJ_STATES_AUTO,   /* in memory; on disk when a batch that was asked for does not fit */
+    NJ_STATES_MEMORY,
+    NJ_STATES_DISK
+};
+
 /* For `share_prefixes`: each item reads its own prompt. */
 #define NJ_SHARE_NOTHING UINT32_MAX
 /* For `prefix_cache_bytes`: nothing outlives a run. */
@@ -49,6 +57,7 @@ struct nj_run_options {
     uint32_t prefill_chunk; /* prompt rows of one item in one sweep; 0: as many as fit */
     uint64_t memory_bytes;  /* for everything; 0: what machine and cgroup have left */
     const char *reader; /* of weights that do not fit: "auto" (default), "ring", "threads" */
+    enum nj_states_place states;
     /* Items that begin with so many tokens in common read them once; 0: as many as it pays for;
      * NJ_SHARE_NOTHING: never. */
     uint32_t share_prefixes;
@@ -77,9 +86,12 @@ struct nj_run_report {
     uint64_t n_tokens_restored;    /* chosen by earlier runs, of items under way */
     uint64_t n_positions_restored; /* of those and of prompts, not read again for a snapshot */
     uint64_t n_snapshots;          /* written by this run */
-    uint64_t n_prompt_tokens;      /* of the items that this run began */
-    uint64_t n_prefix_tokens;      /* that one item read for others too */
-    uint64_t n_prefix_forks;       /* items that took over what another had read */
+    bool has_states_on_disk;
+    uint64_t state_bytes_read; /* of states on disk; and written: */
+    uint64_t state_bytes_written;
+    uint64_t n_prompt_tokens;        /* of the items that this run began */
+    uint64_t n_prefix_tokens;        /* that one item read for others too */
+    uint64_t n_prefix_forks;         /* items that took over what another had read */
     uint64_t n_prefix_tokens_spared; /* that these did not have to read */
     uint64_t prefix_memory_bytes;    /* held at most for their states */
     uint64_t n_prefixes_stored;      /* in the cache, for later runs */

@@ -38,6 +38,9 @@ static const char usage[] =
     "  --prefill-chunk N    prompt tokens of one item in one sweep; default as many as "
     "fit\n" NJ_PREFIX_FLAGS_HELP
     "  --memory SIZE        ceiling for everything, such as 8GiB; default what is left here\n"
+    "  --states WHERE       memory, disk, or auto: on disk when a batch that is asked for "
+    "does\n"
+    "                       not fit in memory\n"
     "  --cpu-level L        auto, scalar, avx2, avx512\n"
     "  --reader NAME        of weights that do not fit: auto, ring (the kernel's), threads\n"
     "\n"
@@ -59,11 +62,28 @@ struct arguments {
     struct nj_run_options options;
     struct nj_job_flags job;
     struct nj_prefix_flags prefixes;
+    const char *states;
     bool restart;
     bool fresh;
     bool as_json;
     bool help;
 };
+
+static enum nj_status parse_states(const char *text, enum nj_states_place *states,
+                                   struct nj_error *err)
+{
+    static const char *const names[] = {
+        [NJ_STATES_AUTO] = "auto", [NJ_STATES_MEMORY] = "memory", [NJ_STATES_DISK] = "disk"};
+    for (enum nj_states_place i = NJ_STATES_AUTO; text != NULL && i <= NJ_STATES_DISK; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *states = i;
+            return NJ_OK;
+        }
+    }
+    return text == NULL ? NJ_OK
+                        : nj_fail(err, NJ_E_USAGE,
+                                  "--states wants auto, memory or disk, not '%s'", text);
+}
 
 static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
                             struct nj_error *err)
@@ -83,6 +103,7 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
         {"--share-prefixes", &arguments->prefixes.share, NJ_FLAG_TEXT, 0},
         {"--prefix-cache", &arguments->prefixes.cache, NJ_FLAG_TEXT, 0},
         {"--memory", &options->memory_bytes, NJ_FLAG_SIZE, 0},
+        {"--states", &arguments->states, NJ_FLAG_TEXT, 0},
         {"--cpu-level", &options->cpu_level, NJ_FLAG_TEXT, 0},
         {"--reader", &options->reader, NJ_FLAG_TEXT, 0},
         {"--latent-norm-eps", &options->latent_norm_eps, NJ_FLAG_NUMBER, 1},
@@ -99,6 +120,9 @@ static enum nj_status parse(int argc, char **argv, struct arguments *arguments,
     status = nj_job_flags_check(&arguments->job, err);
     if (status == NJ_OK) {
         status = nj_prefix_flags_apply(&arguments->prefixes, options, err);
+    }
+    if (status == NJ_OK) {
+        status = parse_states(arguments->states, &options->states, err);
     }
     if (status != NJ_OK) {
         return status;

@@ -257,6 +257,7 @@ READ_WITH(read_context, nj_context_read)
 READ_WITH(read_budget, nj_budget_read)
 READ_WITH(read_stop_on_failures, nj_stop_on_failures_read)
 READ_WITH(read_memory, nj_memory_read)
+READ_WITH(read_states, nj_states_read)
 READ_WITH(read_batch, nj_batch_read)
 READ_WITH(read_prefix_cache, nj_prefix_cache_read)
 READ_WITH(read_threads, nj_threads_read)
@@ -294,6 +295,7 @@ static const struct nj_key_rule job_rules[] = {
     {"context", read_context},
     {"snapshot", read_snapshot},
     {"memory", read_memory},
+    {"states", read_states},
     {"batch", read_batch},
     {"threads", read_threads},
     {"prefix_cache", read_prefix_cache},

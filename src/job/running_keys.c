@@ -111,6 +111,18 @@ void nj_memory_read(struct nj_schema *schema, const struct nj_node_pair *pair, v
     (void)nj_expect_size(schema, pair, &spec->resources.memory_bytes);
 }
 
+void nj_states_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
+{
+    static const char *const names[] = {"auto", "memory", "disk"};
+    static const enum nj_job_states values[] = {NJ_JOB_STATES_AUTO, NJ_JOB_STATES_MEMORY,
+                                                NJ_JOB_STATES_DISK};
+    struct nj_job_spec *spec = target;
+    size_t index = 0;
+    if (nj_expect_choice(schema, pair, names, sizeof names / sizeof names[0], &index)) {
+        spec->resources.states = values[index];
+    }
+}
+
 void nj_batch_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target)
 {
     struct nj_job_spec *spec = target;

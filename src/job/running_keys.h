@@ -1,5 +1,5 @@
 /* The keys that bound a run and say what it may use: `context`, `budget`, `stop_on_failures`,
- * `memory`, `batch`, `threads`, `prefix_cache`, `nice`, `snapshot`. */
+ * `memory`, `states`, `batch`, `threads`, `prefix_cache`, `nice`, `snapshot`. */
 #ifndef NJ_JOB_RUNNING_KEYS_H
 #define NJ_JOB_RUNNING_KEYS_H
 
@@ -21,6 +21,7 @@ void nj_prefix_cache_read(struct nj_schema *schema, const struct nj_node_pair *p
                           void *target);
 void nj_threads_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 void nj_nice_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
+void nj_states_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 void nj_snapshot_read(struct nj_schema *schema, const struct nj_node_pair *pair, void *target);
 
 #endif

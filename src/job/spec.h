@@ -174,11 +174,20 @@ struct nj_job_failure_limit {
     double percent;
 };
 
+/* Where the states of items under way lie. */
+enum nj_job_states {
+    NJ_JOB_STATES_UNSAID,
+    NJ_JOB_STATES_AUTO,
+    NJ_JOB_STATES_MEMORY,
+    NJ_JOB_STATES_DISK
+};
+
 /* What running may use. It changes time and no byte of the results; flags win. 0: not said. */
 struct nj_job_resources {
     uint64_t memory_bytes;
     uint32_t batch;
     uint32_t threads;
+    enum nj_job_states states;
     uint64_t prefix_cache_bytes; /* UINT64_MAX: off */
     uint32_t nice;               /* 0 to 19 */
     struct nj_place nice_place;

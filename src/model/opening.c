@@ -131,12 +131,14 @@ static uint32_t most_sequences(const struct nj_opening *opening)
 static void measure_common(const struct nj_opening *opening, struct nj_model *model,
                            struct nj_memory_needs *needs)
 {
-    uint32_t n_positions = opening->options->n_positions;
+    uint32_t n_given = opening->options->n_positions;
+    uint32_t n_positions = n_given == 0 ? NJ_PAGE_POSITIONS : n_given;
     nj_sweep_memory_measure(&model->dims, model->max_rows, nj_pool_n_threads(model->pool),
                             &model->sweep_memory);
     needs->common_bytes = model->sweep_memory.total_bytes + opening->options->other_bytes;
-    needs->sequence_bytes = nj_sequence_memory_bytes(
-        &model->dims, n_positions == 0 ? NJ_PAGE_POSITIONS : n_positions);
+    needs->sequence_bytes = opening->options->has_states_elsewhere
+                                ? nj_sequence_caller_bytes(&model->dims, n_positions)
+                                : nj_sequence_memory_bytes(&model->dims, n_positions);
 }
 
 static enum nj_status bind_whole(struct nj_opening *opening, struct nj_model *model,

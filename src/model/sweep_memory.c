@@ -63,10 +63,15 @@ void nj_sweep_memory_measure(const struct nj_dims *dims, uint32_t max_rows, uint
         memory->workspace_bytes + memory->all_thread_bytes + memory->row_bytes;
 }
 
+uint64_t nj_sequence_caller_bytes(const struct nj_dims *dims, uint32_t n_positions)
+{
+    return (uint64_t)dims->n_vocabulary * sizeof(float) +
+           (uint64_t)n_positions * CALLER_BYTES_PER_POSITION;
+}
+
 uint64_t nj_sequence_memory_bytes(const struct nj_dims *dims, uint32_t n_positions)
 {
     uint64_t n_pages = ((uint64_t)n_positions + NJ_PAGE_POSITIONS - 1) / NJ_PAGE_POSITIONS;
     return nj_state_recurrent_bytes(dims) + n_pages * nj_state_page_bytes(dims) +
-           (uint64_t)dims->n_vocabulary * sizeof(float) +
-           (uint64_t)n_positions * CALLER_BYTES_PER_POSITION;
+           nj_sequence_caller_bytes(dims, n_positions);
 }

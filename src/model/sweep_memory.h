@@ -22,4 +22,7 @@ void nj_sweep_memory_measure(const struct nj_dims *dims, uint32_t max_rows, uint
  * row of logits, ids and text. */
 uint64_t nj_sequence_memory_bytes(const struct nj_dims *dims, uint32_t n_positions);
 
+/* The caller's part of that: all of it where the state lies elsewhere. */
+uint64_t nj_sequence_caller_bytes(const struct nj_dims *dims, uint32_t n_positions);
+
 #endif

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/machine_memory.h"
+#include "model/state.h"
+#include "snapshot/slot_home.h"
 #include "snapshot/writer.h"
 
 enum {
@@ -27,6 +29,36 @@ static uint64_t memory_bytes(const struct nj_job_resources *resources,
     return given > 0 ? given : nj_machine_memory_left(nj_file_system_real(), "");
 }
 
+static enum nj_states_place wanted_states(const struct nj_job_resources *resources,
+                                          const struct nj_run_options *options)
+{
+    static const enum nj_states_place of_job[] = {[NJ_JOB_STATES_UNSAID] = NJ_STATES_AUTO,
+                                                  [NJ_JOB_STATES_AUTO] = NJ_STATES_AUTO,
+                                                  [NJ_JOB_STATES_MEMORY] = NJ_STATES_MEMORY,
+                                                  [NJ_JOB_STATES_DISK] = NJ_STATES_DISK};
+    return options->states != NJ_STATES_UNSAID ? options->states : of_job[resources->states];
+}
+
+/* Windows hold the largest part of a state, and more where memory allows: a thirty-second of
+ * it, at most 64 MiB, and no more than a layer of all sequences. */
+static uint64_t window_bytes(const struct nj_run_engine *engine, const struct nj_dims *dims,
+                             uint32_t most_positions, uint64_t memory)
+{
+    enum { SHARE = 32, MOST_BYTES = 64 << 20 };
+    uint64_t least = nj_slot_home_least_window_bytes(dims, most_positions);
+    uint64_t most = memory / SHARE < MOST_BYTES ? memory / SHARE : MOST_BYTES;
+    most = most < least * engine->batch ? most : least * engine->batch;
+    return most < least ? least : most;
+}
+
+/* What moves states while they are where they are. */
+static uint64_t moving_bytes(const struct nj_run_engine *engine, const struct nj_dims *dims)
+{
+    return engine->has_states_on_disk
+               ? nj_slot_home_memory_bytes(dims, engine->batch, engine->window_bytes, 0)
+               : nj_snapshot_writer_total_bytes(engine->snapshot_buffer_bytes);
+}
+
 /* What the run holds already (tokenizer, job, ledger, the program itself), and what sampling,
  * the writer of snapshots and the texts of items will. */
 static uint64_t other_bytes(const struct nj_run_engine *engine,
@@ -35,18 +67,22 @@ static uint64_t other_bytes(const struct nj_run_engine *engine,
 {
     uint64_t n_bytes = nj_machine_memory_held(nj_file_system_real(), "") +
                        (uint64_t)subject->info.dims.n_vocabulary * TOKEN_BYTES +
-                       nj_snapshot_writer_total_bytes(engine->snapshot_buffer_bytes);
+                       moving_bytes(engine, &subject->info.dims);
     uint64_t n_text_bytes = nj_item_memory_of_all(&work->memory, engine->batch);
     return n_text_bytes < UINT64_MAX - n_bytes ? n_bytes + n_text_bytes : UINT64_MAX;
 }
 
 /* The state of a shared prefix takes the place of a sequence, unless somebody wants so many of
  * these. */
-static uint32_t n_spare_states(const struct nj_job_resources *resources,
+static uint32_t n_spare_states(const struct nj_run_engine *engine,
+                               const struct nj_job_resources *resources,
                                const struct nj_run_options *options,
                                const struct nj_run_work *work)
 {
-    return work->n_shared > 0 && either(options->batch, resources->batch) == 0 ? 1 : 0;
+    return work->n_shared > 0 && !engine->has_states_on_disk &&
+                   either(options->batch, resources->batch) == 0
+               ? 1
+               : 0;
 }
 
 static struct nj_model_options model_options(const struct nj_run_engine *engine,
@@ -65,7 +101,8 @@ static struct nj_model_options model_options(const struct nj_run_engine *engine,
         .memory_bytes =
             options->memory_bytes > 0 ? options->memory_bytes : resources->memory_bytes,
         .other_bytes = other_bytes(engine, subject, work),
-        .n_sequences = engine->batch + n_spare_states(resources, options, work),
+        .n_sequences = engine->batch + n_spare_states(engine, resources, options, work),
+        .has_states_elsewhere = engine->has_states_on_disk,
         .takes_fewer_sequences = either(options->batch, resources->batch) == 0,
         .n_positions = work->most_positions};
 }
@@ -104,6 +141,8 @@ static enum nj_status open_model(struct nj_run_engine *engine, const struct nj_f
 {
     engine->snapshot_buffer_bytes = nj_snapshot_writer_modest_bytes(
         &subject->info.dims, engine->batch, memory_bytes(resources, options));
+    engine->window_bytes = window_bytes(engine, &subject->info.dims, work->most_positions,
+                                        memory_bytes(resources, options));
     struct nj_model_options model = model_options(engine, subject, resources, options, work);
     struct nj_error refusal = {0};
     uint64_t held_bytes = model.other_bytes;
@@ -141,6 +180,80 @@ static enum nj_status open_as_wide_as_fits(struct nj_run_engine *engine,
     return status;
 }
 
+static enum nj_status open_any_width(struct nj_run_engine *engine,
+                                     const struct nj_file_system *fs,
+                                     const struct nj_run_subject *subject,
+                                     const struct nj_job_resources *resources,
+                                     const struct nj_run_options *options,
+                                     const struct nj_run_work *work, struct nj_error *err)
+{
+    bool is_given = either(options->batch, resources->batch) > 0;
+    return is_given ? open_model(engine, fs, subject, resources, options, work, err)
+                    : open_as_wide_as_fits(engine, fs, subject, resources, options, work, err);
+}
+
+/* How many sequences the disk holds. A tenth of it is left to logs, results and others. */
+static enum nj_status fit_disk(struct nj_run_engine *engine, const struct nj_dims *dims,
+                               const struct nj_run_work *work, bool is_given,
+                               struct nj_error *err)
+{
+    enum { LEFT_SHARE = 10 };
+    uint64_t seat_bytes = nj_slot_home_seat_bytes(dims, work->most_positions);
+    uint64_t usable_bytes = work->free_disk_bytes - work->free_disk_bytes / LEFT_SHARE;
+    uint64_t n_fitting = seat_bytes == 0 ? engine->batch : usable_bytes / seat_bytes;
+    if (n_fitting >= engine->batch) {
+        return NJ_OK;
+    }
+    if (is_given || n_fitting == 0) {
+        return nj_fail(err, NJ_E_BUDGET,
+                       "states of %u item%s on disk need %llu bytes, %llu of those that are "
+                       "left there may be used",
+                       engine->batch, engine->batch == 1 ? "" : "s",
+                       (unsigned long long)(engine->batch * seat_bytes),
+                       (unsigned long long)usable_bytes);
+    }
+    engine->batch = (uint32_t)n_fitting;
+    return NJ_OK;
+}
+
+static enum nj_status open_on_disk(struct nj_run_engine *engine,
+                                   const struct nj_file_system *fs,
+                                   const struct nj_run_subject *subject,
+                                   const struct nj_job_resources *resources,
+                                   const struct nj_run_options *options,
+                                   const struct nj_run_work *work, struct nj_error *err)
+{
+    bool is_given = either(options->batch, resources->batch) > 0;
+    bool is_asked_for = wanted_states(resources, options) == NJ_STATES_DISK;
+    engine->batch = most_at_once(resources, options, work->n_open);
+    engine->has_states_on_disk = true;
+    engine->is_width_bound = !(is_given && is_asked_for);
+    enum nj_status status = fit_disk(engine, &subject->info.dims, work, is_given, err);
+    return status == NJ_OK ? open_any_width(engine, fs, subject, resources, options, work, err)
+                           : status;
+}
+
+/* Memory first. A width that nobody asked for is what fits there. */
+static enum nj_status open_wherever_fits(struct nj_run_engine *engine,
+                                         const struct nj_file_system *fs,
+                                         const struct nj_run_subject *subject,
+                                         const struct nj_job_resources *resources,
+                                         const struct nj_run_options *options,
+                                         const struct nj_run_work *work, struct nj_error *err)
+{
+    enum nj_states_place wanted = wanted_states(resources, options);
+    bool is_given = either(options->batch, resources->batch) > 0;
+    enum nj_status status = NJ_E_BUDGET;
+    engine->has_states_on_disk = false;
+    if (wanted != NJ_STATES_DISK) {
+        status = open_any_width(engine, fs, subject, resources, options, work, err);
+    }
+    bool may_be_on_disk = wanted == NJ_STATES_DISK || (wanted == NJ_STATES_AUTO && is_given);
+    return status == NJ_E_BUDGET && may_be_on_disk
+               ? open_on_disk(engine, fs, subject, resources, options, work, err)
+               : status;
+}
+
 /* People look for the fault at the model. */
 static enum nj_status name_texts(const struct nj_run_engine *engine,
                                  const struct nj_run_work *work, enum nj_status status,
@@ -162,11 +275,9 @@ enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_
                                   const struct nj_run_options *options,
                                   const struct nj_run_work *work, struct nj_error *err)
 {
-    bool is_given = either(options->batch, resources->batch) > 0;
     engine->batch = most_at_once(resources, options, work->n_open);
     enum nj_status status =
-        is_given ? open_model(engine, fs, subject, resources, options, work, err)
-                 : open_as_wide_as_fits(engine, fs, subject, resources, options, work, err);
+        open_wherever_fits(engine, fs, subject, resources, options, work, err);
     if (status != NJ_OK) {
         return name_texts(engine, work, status, err);
     }
@@ -180,7 +291,7 @@ enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_
                        subject->model_path);
     }
     uint32_t n_sequences = nj_model_n_sequences(engine->model);
-    uint32_t n_spare = n_spare_states(resources, options, work);
+    uint32_t n_spare = n_spare_states(engine, resources, options, work);
     engine->batch = n_sequences > n_spare ? n_sequences - n_spare : n_sequences;
     struct nj_generator_options generator = {.max_sequences = engine->batch,
                                              .prefill_chunk = options->prefill_chunk};

@@ -152,6 +152,7 @@ enum nj_status nj_history_visit(void *context, const struct nj_record *record,
     case NJ_JOURNAL_RESTORED:
         return nj_history_add(history, &entry, err);
     case NJ_JOURNAL_CLAIMED:
+    case NJ_JOURNAL_SLOTS:    /* ditto */
     case NJ_JOURNAL_SNAPSHOT: /* the loader looks at the segments themselves */
         break;
     }

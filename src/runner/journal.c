@@ -75,6 +75,11 @@ enum nj_status nj_journal_append(struct nj_log_file *journal,
     case NJ_JOURNAL_RESTORED:
         write_restored(&writer, entry);
         break;
+    case NJ_JOURNAL_SLOTS:
+        nj_write_u64(&writer, entry->commit_number);
+        nj_write_u64(&writer, entry->sweep);
+        nj_write_u64(&writer, entry->n_items_under_way);
+        break;
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:
     case NJ_JOURNAL_FINISHED:
@@ -111,6 +116,11 @@ enum nj_status nj_journal_decode(const struct nj_record *record, struct nj_journ
         break;
     case NJ_JOURNAL_RESTORED:
         read_restored(&reader, entry);
+        break;
+    case NJ_JOURNAL_SLOTS:
+        entry->commit_number = nj_read_u64(&reader);
+        entry->sweep = nj_read_u64(&reader);
+        entry->n_items_under_way = nj_read_u64(&reader);
         break;
     case NJ_JOURNAL_STARTED:
     case NJ_JOURNAL_STOPPED:

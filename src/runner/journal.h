@@ -28,8 +28,9 @@ enum nj_journal_type {
     NJ_JOURNAL_FINISHED = 6, /* every item done, derived files written */
     NJ_JOURNAL_PAUSED = 7,   /* the disk is full: the run waits for room */
     NJ_JOURNAL_ALIVE = 8, /* how far it was at some moment: all that is known of a killed run */
-    NJ_JOURNAL_SNAPSHOT = 9, /* a segment is an item's current one, and durable */
-    NJ_JOURNAL_RESTORED = 10 /* how an item was taken up again, by the last one that started */
+    NJ_JOURNAL_SNAPSHOT = 9,  /* a segment is an item's current one, and durable */
+    NJ_JOURNAL_RESTORED = 10, /* how an item was taken up again, by the last one that started */
+    NJ_JOURNAL_SLOTS = 11     /* the states on disk of a commit are current, and durable */
 };
 
 /* Fields that a type does not use are zero. */
@@ -40,6 +41,8 @@ struct nj_journal_entry {
     uint32_t sample;
     bool is_ok;
     uint64_t segment_number; /* snapshot */
+    uint64_t commit_number;  /* slots, with n_items_under_way: how many they are of */
+    uint64_t sweep;          /* ditto: of the process */
     int64_t unix_ms;         /* started, stopped, finished, paused, alive; as all below */
     uint64_t n_items_done;
     uint64_t n_items_under_way;

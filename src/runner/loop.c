@@ -99,6 +99,10 @@ static enum nj_status begin_item(struct nj_loop *loop, struct nj_slot *slot, uin
     slot->began_ns = now_ns(loop);
     status = nj_run_snapshots_begin_item(loop->snapshots, index_of(loop, slot), slot,
                                          &restoration, err);
+    if (status == NJ_OK) {
+        status = nj_disk_states_begin_item(loop->states, index_of(loop, slot), slot,
+                                           &restoration, err);
+    }
     if (status != NJ_OK) {
         return status;
     }
@@ -116,7 +120,8 @@ static enum nj_status begin_item(struct nj_loop *loop, struct nj_slot *slot, uin
 static enum nj_status fill_slots(struct nj_loop *loop, struct nj_error *err)
 {
     struct nj_slot *slot = NULL;
-    while ((slot = free_slot(loop)) != NULL) {
+    while ((slot = free_slot(loop)) != NULL &&
+           nj_disk_states_have_room(loop->states, nj_generator_count(loop->supply.generator))) {
         uint64_t index = 0;
         bool has_item = false;
         enum nj_status status = loop->host->claim(loop->host->context, &index, &has_item, err);
@@ -217,6 +222,7 @@ static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
     if (status != NJ_OK) {
         return status;
     }
+    nj_disk_states_before_sweep(loop->states);
     status = nj_generator_step(loop->supply.generator, loop->events, &n_events, err);
     if (status == NJ_E_IO) {
         status = NJ_E_WEIGHTS; /* all that a sweep reads are weights */
@@ -228,6 +234,9 @@ static enum nj_status sweep(struct nj_loop *loop, struct nj_error *err)
         nj_run_snapshots_after_sweep(loop->snapshots);
     } else {
         nj_run_snapshots_abandon(loop->snapshots);
+    }
+    if (status == NJ_OK) {
+        status = nj_disk_states_after_sweep(loop->states, loop->slots, err);
     }
     if (status == NJ_OK) {
         status = note_tokens(loop, n_events, err);
@@ -313,6 +322,9 @@ enum nj_status nj_loop_run(struct nj_loop *loop, struct nj_error *err)
         if (status == NJ_OK) {
             status = finish_items(loop, err);
         }
+    }
+    if (status == NJ_OK) {
+        status = nj_disk_states_stop(loop->states, err);
     }
     end_all(loop);
     return status;

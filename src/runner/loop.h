@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "runner/checkpoint.h"
+#include "runner/disk_states.h"
 #include "runner/host.h"
 #include "runner/limits.h"
 #include "runner/slot.h"
@@ -34,6 +35,7 @@ struct nj_loop {
     struct nj_slot_supply supply;
     struct nj_checkpoint *checkpoint;
     struct nj_run_snapshots *snapshots;
+    struct nj_disk_states *states;
     struct nj_clock clock;
     struct nj_slot *slots; /* (n_slots), zeroed */
     uint32_t n_slots;

@@ -30,6 +30,7 @@ struct run {
     struct nj_checkpoint checkpoint;
     struct nj_run_snapshots snapshots;
     struct nj_run_prefixes prefixes;
+    struct nj_disk_states states;
     struct nj_loop loop;
 };
 
@@ -124,9 +125,34 @@ static enum nj_status prepare_snapshots(struct run *run, struct nj_error *err)
                                            .weights = &setup->subject.info.fingerprint,
                                            .entropy = run->environment.entropy,
                                            .n_slots = setup->engine.batch,
-                                           .buffer_bytes = setup->engine.snapshot_buffer_bytes};
+                                           .buffer_bytes = setup->engine.snapshot_buffer_bytes,
+                                           .only_reads = setup->engine.has_states_on_disk};
     return nj_run_snapshots_open(&run->snapshots, &place, &setup->spec->snapshot,
                                  setup->engine.generator, err);
+}
+
+static enum nj_status prepare_states(struct run *run, struct nj_error *err)
+{
+    struct nj_run_setup *setup = &run->setup;
+    const struct nj_run_engine *engine = &setup->engine;
+    struct nj_disk_states_place place = {.fs = run->impatient_fs,
+                                         .patient_fs = run->environment.fs,
+                                         .run_directory_fd = setup->folder.directory_fd,
+                                         .clock = run->environment.clock,
+                                         .log = run->environment.log,
+                                         .journal = &setup->logs.files[NJ_LOG_JOURNAL],
+                                         .ledger = &setup->ledger,
+                                         .model = engine->model,
+                                         .weights = &setup->subject.info.fingerprint,
+                                         .entropy = run->environment.entropy,
+                                         .n_slots = engine->batch,
+                                         .most_positions = setup->most_positions,
+                                         .is_on_disk = engine->has_states_on_disk,
+                                         .window_bytes = engine->window_bytes,
+                                         .bytes_per_hour =
+                                             setup->spec->snapshot.write_budget_bytes,
+                                         .is_width_bound = engine->is_width_bound};
+    return nj_disk_states_open(&run->states, &place, err);
 }
 
 static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
@@ -146,6 +172,7 @@ static enum nj_status prepare_loop(struct run *run, struct nj_error *err)
                                            .ledger = &setup->ledger};
     loop->checkpoint = &run->checkpoint;
     loop->snapshots = &run->snapshots;
+    loop->states = &run->states;
     loop->clock = run->environment.clock;
     loop->limits = setup->limits;
     loop->n_items_kept = setup->report->n_items_kept;
@@ -174,12 +201,17 @@ static void prepare_prefixes(struct run *run)
 
 static enum nj_status prepare_work(struct run *run, struct nj_error *err)
 {
-    prepare_prefixes(run);
     prepare_host(run);
     prepare_checkpoint(run);
     enum nj_status status = prepare_loop(run, err);
     if (status == NJ_OK) {
         status = prepare_snapshots(run, err);
+    }
+    if (status == NJ_OK) {
+        status = prepare_states(run, err);
+    }
+    if (status == NJ_OK) {
+        prepare_prefixes(run); /* where states live decides whether */
     }
     return status == NJ_OK ? nj_checkpoint_open_live(&run->checkpoint, err) : status;
 }
@@ -196,7 +228,13 @@ static void fill_report(struct run *run)
     report->n_tokens_restored = counts->n_restored;
     report->n_prompt_tokens = counts->n_prompt;
     report->n_sweeps = counts->n_sweeps;
-    report->n_positions_restored = run->snapshots.counts.n_positions;
+    report->n_positions_restored = run->snapshots.counts.n_positions + run->states.n_positions;
+    if (run->states.home != NULL) {
+        struct nj_slot_stats stats = nj_slot_home_stats(run->states.home);
+        report->has_states_on_disk = true;
+        report->state_bytes_read = stats.read_bytes;
+        report->state_bytes_written = stats.written_bytes;
+    }
     report->n_snapshots = run->snapshots.counts.n_durable;
     if (setup->engine.generator != NULL) {
         struct nj_prefix_counts prefixes = nj_generator_prefix_counts(setup->engine.generator);
@@ -251,6 +289,10 @@ static enum nj_status finish(struct run *run, struct nj_error *err)
     if (status == NJ_OK) {
         struct nj_derived derived = derived_of(run);
         status = nj_derived_write(&derived, err);
+    }
+    if (status == NJ_OK) {
+        status =
+            nj_disk_states_remove_all(run->environment.fs, run->setup.folder.directory_fd, err);
     }
     return status == NJ_OK ? nj_chronicle_log(&run->chronicle, &turn, err) : status;
 }
@@ -364,6 +406,7 @@ static void release(struct run *run)
     const struct nj_file_system *fs = run->environment.fs;
     nj_checkpoint_deinit(&run->checkpoint);
     nj_run_prefixes_close(&run->prefixes);
+    nj_disk_states_close(&run->states);
     nj_run_snapshots_close(&run->snapshots); /* after the loop: it looks at its sequences */
     free(run->loop.slots);
     free(run->loop.events);

@@ -247,6 +247,23 @@ static enum nj_status check_limits(const struct nj_run_setup *setup, struct nj_e
                : nj_run_limits_fail(&setup->limits, limit, n_failed, 0, err);
 }
 
+/* Where the run folder is, or will be: the nearest folder above it that is there tells. */
+static uint64_t free_disk_bytes(const struct nj_run_setup *setup)
+{
+    char path[NJ_RUN_PATH_BYTES];
+    const struct nj_run_observer *observer = setup->environment->observer;
+    if (observer == NULL || observer->free_bytes == NULL) {
+        return UINT64_MAX;
+    }
+    memcpy(path, setup->report->output_directory, sizeof path);
+    uint64_t n_free = observer->free_bytes(observer->context, path);
+    while (n_free == UINT64_MAX && strrchr(path, '/') > path) {
+        *strrchr(path, '/') = '\0';
+        n_free = observer->free_bytes(observer->context, path);
+    }
+    return n_free == UINT64_MAX ? observer->free_bytes(observer->context, ".") : n_free;
+}
+
 /* Anything but the kernel's ring and direct reads is told, with the reason. */
 static void tell_reader(const struct nj_run_setup *setup)
 {
@@ -266,7 +283,8 @@ static enum nj_status open_engine(struct nj_run_setup *setup, bool only_plans,
         .n_open = setup->ledger.n_items - setup->report->n_items_kept,
         .most_positions = setup->most_positions,
         .n_shared = nj_run_prefixes_longest(setup->prefixes, setup->options),
-        .memory = setup->memory};
+        .memory = setup->memory,
+        .free_disk_bytes = free_disk_bytes(setup)};
     enum nj_status status =
         nj_run_engine_open(&setup->engine, setup->environment->fs, &setup->subject,
                            &setup->spec->resources, setup->options, &work, err);

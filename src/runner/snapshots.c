@@ -7,6 +7,7 @@
 #include "generate/sequence.h"
 #include "runner/journal.h"
 #include "snapshot/folder.h"
+#include "snapshot/retention.h"
 
 enum {
     /* What a first snapshot is taken to cost, until one was measured: copying at a rate that
@@ -83,7 +84,7 @@ enum nj_status nj_run_snapshots_open(struct nj_run_snapshots *snapshots,
     snapshots->place = *place;
     snapshots->wanted = *wanted;
     enum nj_status status = take_memory(snapshots, err);
-    if (status == NJ_OK) {
+    if (status == NJ_OK && !place->only_reads) {
         status = open_writer(snapshots, err);
     }
     if (status != NJ_OK) {
@@ -96,7 +97,9 @@ enum nj_status nj_run_snapshots_open(struct nj_run_snapshots *snapshots,
     nj_write_budget_init(&snapshots->budget, budget, snapshots->last_ns);
     snapshots->hooks = (struct nj_sweep_hooks){.context = snapshots->writer,
                                                .on_layer_final = nj_snapshot_writer_layer};
-    nj_generator_set_hooks(generator, &snapshots->hooks);
+    if (snapshots->writer != NULL) {
+        nj_generator_set_hooks(generator, &snapshots->hooks);
+    }
     return NJ_OK;
 }
 
@@ -193,7 +196,7 @@ enum nj_status nj_run_snapshots_begin_item(struct nj_run_snapshots *snapshots,
                                            struct nj_error *err)
 {
     *restoration = (struct nj_item_restoration){.is_resumed = slot->n_restored > 0};
-    if (snapshots->writer == NULL) {
+    if (snapshots->items == NULL) {
         return NJ_OK;
     }
     struct nj_snapshot_loaded loaded = {.number = 0};
@@ -214,13 +217,32 @@ enum nj_status nj_run_snapshots_begin_item(struct nj_run_snapshots *snapshots,
     return note_restored(snapshots, slot, restoration, loaded.n_put_aside, err);
 }
 
+/* Without a writer's thread it is done here. What is left behind costs room only. */
+static void remove_segments(const struct nj_run_snapshots *snapshots,
+                            const struct nj_item_snapshots *item)
+{
+    struct nj_error why;
+    const struct nj_file_system *fs = snapshots->place.fs;
+    enum nj_status status = nj_retention_prune(fs, item->directory_fd, 0, 0, &why);
+    if (status == NJ_OK) {
+        status =
+            nj_segment_folder_remove(fs, item->directory_fd, item->identity.item_index, &why);
+    }
+    if (status != NJ_OK) {
+        warn(snapshots, "an item's snapshots could not be removed", &why);
+    }
+    (void)fs->close(fs->context, item->directory_fd); /* a folder's */
+}
+
 void nj_run_snapshots_end_item(struct nj_run_snapshots *snapshots, uint32_t slot_index)
 {
-    if (snapshots->writer == NULL) {
+    if (snapshots->items == NULL) {
         return;
     }
     struct nj_item_snapshots *item = &snapshots->items[slot_index];
-    if (item->directory_fd >= 0) {
+    if (item->directory_fd >= 0 && snapshots->writer == NULL) {
+        remove_segments(snapshots, item);
+    } else if (item->directory_fd >= 0) {
         nj_snapshot_writer_forget(snapshots->writer, item->directory_fd,
                                   item->identity.item_index, &item->chain);
     }

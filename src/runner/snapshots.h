@@ -52,6 +52,7 @@ struct nj_run_snapshots_place {
     uint64_t entropy;
     uint32_t n_slots;
     uint64_t buffer_bytes; /* of the writer, paid for when the model was opened */
+    bool only_reads; /* the states are on disk (runner/disk_states): segments are not written */
 };
 
 /* One slot's item: its folder, and what it holds. */
@@ -72,7 +73,7 @@ struct nj_run_snapshots_counts {
 struct nj_run_snapshots {
     struct nj_run_snapshots_place place;
     struct nj_job_snapshot wanted;
-    struct nj_snapshot_writer *writer;
+    struct nj_snapshot_writer *writer; /* NULL: it only reads */
     struct nj_sweep_hooks hooks;
     struct nj_item_snapshots *items;    /* (n_slots) */
     uint32_t *round;                    /* (n_slots): slots of the round under way */

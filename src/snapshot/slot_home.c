@@ -324,7 +324,9 @@ static enum nj_status make_file(struct nj_slot_home *home, struct nj_error *err)
         return nj_fail(err, NJ_E_STORAGE, "create %s: %s", home->name, strerror(errno));
     }
     uint64_t file_bytes = home->layout.file_bytes;
-    if (fs->reserve(fs->context, home->fd, (off_t)file_bytes) != 0) {
+    const struct nj_file_system *reserving =
+        home->options.reserving_fs != NULL ? home->options.reserving_fs : fs;
+    if (reserving->reserve(reserving->context, home->fd, (off_t)file_bytes) != 0) {
         return nj_fail(err, NJ_E_STORAGE, "%s: room for %" PRIu64 " bytes: %s", home->name,
                        file_bytes, strerror(errno));
     }

@@ -37,7 +37,9 @@ struct nj_slot_home;
 
 /* Zero means the default; the first five are required. */
 struct nj_slot_home_options {
-    const struct nj_file_system *fs;        /* used by the home's threads too */
+    const struct nj_file_system *fs; /* used by the home's threads too */
+    /* The file's room is reserved through this one, which may wait for it; NULL: `fs`. */
+    const struct nj_file_system *reserving_fs;
     int directory_fd;                       /* borrowed for the home's life */
     const struct nj_dims *dims;             /* ditto */
     const struct nj_snapshot_identity *run; /* weights, numerics, template; items' own not */

@@ -123,6 +123,7 @@ static enum nj_status run_spec(const struct tiny_run *run, struct nj_arena *aren
                                      .batch = run->batch,
                                      .memory_bytes = run->memory_bytes,
                                      .prefill_chunk = run->prefill_chunk,
+                                     .states = run->states,
                                      .share_prefixes = run->share_prefixes,
                                      .prefix_cache_directory =
                                          run->prefix_cache != NULL ? cache_path : NULL,

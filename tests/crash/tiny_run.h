@@ -27,6 +27,7 @@ struct tiny_run {
     uint32_t batch;
     uint64_t memory_bytes;
     uint32_t prefill_chunk;
+    enum nj_states_place states;
     uint32_t share_prefixes;  /* as in nj_run_options */
     const char *prefix_cache; /* its folder, below the test's; everything is worth storing */
     uint64_t prefix_cache_bytes;
