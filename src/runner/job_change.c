@@ -117,41 +117,78 @@ static void describe_from_spec(const struct nj_job_change *change,
     nj_arena_deinit(&earlier.arena);
 }
 
-/* What each of today's items was in the earlier job: its latest result in that job's
- * generation, as far as there is one. Lines of older generations tell of other jobs. */
-static void note_results(const struct nj_job_change *change,
+/* What each item was in the earlier job, by its latest result since `first_generation`, as far
+ * as there is one. */
+static void note_results(const struct nj_job_change *change, uint32_t first_generation,
                          const struct nj_found_result **of_item)
 {
     const struct nj_findings *findings = change->findings;
+    memset(of_item, 0, change->ledger->n_items * sizeof(const struct nj_found_result *));
     for (size_t i = 0; i < findings->n_results; i++) {
         const struct nj_found_result *result = &findings->results[i];
-        if (result->generation == change->earlier->generation &&
+        if (result->generation >= first_generation &&
+            result->item_index < change->earlier->n_items &&
             result->item_index < change->ledger->n_items) {
             of_item[result->item_index] = result;
         }
     }
 }
 
-/* The answer of the first item that changed. NULL: none, or an item before it may have changed
- * as well, because the earlier job left no result of it. */
-static const struct nj_found_result *find_changed(const struct nj_job_change *change)
+/* Whether the earlier job was what these results say, and where none says anything what the
+ * item is today: then its digest comes out. */
+static bool are_proved(const struct nj_job_change *change,
+                       const struct nj_found_result *const *of_item)
+{
+    struct nj_digest items = {{0}};
+    const struct nj_ledger *ledger = change->ledger;
+    enum nj_status status = ledger->n_items < change->earlier->n_items ? NJ_E_NOT_FOUND : NJ_OK;
+    for (uint64_t i = 0; i < change->earlier->n_items && status == NJ_OK; i++) {
+        bool is_told = of_item[i] != NULL && of_item[i]->is_ok;
+        status = nj_items_chain(
+            &items, is_told ? &of_item[i]->item_digest : &ledger->items[i].digest, NULL);
+    }
+    return status == NJ_OK && digests_equal(&items, &change->earlier->items);
+}
+
+/* The answer of the first item that changed. NULL: none, or, unless the results prove what the
+ * job was, an item before it that left none may have changed as well. */
+static const struct nj_found_result *first_changed(const struct nj_job_change *change,
+                                                   const struct nj_found_result *const *of_item,
+                                                   bool is_proof)
 {
     const struct nj_ledger *ledger = change->ledger;
+    for (uint64_t i = 0; i < ledger->n_items; i++) {
+        const struct nj_found_result *result = of_item[i];
+        bool is_same =
+            result != NULL && digests_equal(&result->item_digest, &ledger->items[i].digest);
+        if (!is_same && result != NULL && result->is_ok) {
+            return result;
+        }
+        if (!is_same && !is_proof) {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+/* Rows that were appended began a new generation, and results of those before it still tell of
+ * the same job; results from before a restart tell of another. Whose they are is proved by the
+ * job's digest. Without the proof only those of the last generation are believed. */
+static const struct nj_found_result *find_changed(const struct nj_job_change *change)
+{
     const struct nj_found_result *first = NULL;
     const struct nj_found_result **of_item =
-        calloc(ledger->n_items + 1, sizeof(const struct nj_found_result *));
+        calloc(change->ledger->n_items + 1, sizeof(const struct nj_found_result *));
     if (of_item == NULL) {
         return NULL;
     }
-    note_results(change, of_item);
-    uint64_t i = 0;
-    while (i < ledger->n_items && of_item[i] != NULL &&
-           digests_equal(&of_item[i]->item_digest, &ledger->items[i].digest)) {
-        i++;
+    note_results(change, 0, of_item);
+    bool is_proof = are_proved(change, of_item);
+    if (!is_proof) {
+        note_results(change, change->earlier->generation, of_item);
+        is_proof = are_proved(change, of_item);
     }
-    if (i < ledger->n_items && of_item[i] != NULL && of_item[i]->is_ok) {
-        first = of_item[i];
-    }
+    first = first_changed(change, of_item, is_proof);
     free(of_item);
     return first;
 }

@@ -3,8 +3,10 @@
  *
  * The earlier job is read again from the copy in spec.yaml. That it is what was run is proved
  * by its items digest: it does not agree when row or prompt files changed since, or when the
- * command line changed the job. Then the results of that run's generation tell, if they are
- * there for every item up to the first that changed; else no item is named.
+ * command line changed the job. Then the results tell: those of all generations, if the same
+ * digest comes out of them (items without a result being taken as they are today), else those
+ * of the last one, if they are there for every item up to the first that changed; else no item
+ * is named.
  *
  * Threads: one owner.
  */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-static enum nj_status chain(struct nj_digest *items, const struct nj_digest *item,
-                            struct nj_error *err)
+enum nj_status nj_items_chain(struct nj_digest *items, const struct nj_digest *item,
+                              struct nj_error *err)
 {
     uint8_t both[2 * NJ_DIGEST_BYTES];
     memcpy(both, items->bytes, NJ_DIGEST_BYTES);
@@ -46,7 +46,7 @@ static enum nj_status add_item(struct pass *pass, const struct nj_item *item,
     if (status == NJ_OK) {
         status = nj_ledger_add(pass->ledger, &digest, err);
     }
-    return status == NJ_OK ? chain(&pass->survey->items, &digest, err) : status;
+    return status == NJ_OK ? nj_items_chain(&pass->survey->items, &digest, err) : status;
 }
 
 /* Whether the item, all of its samples, has room in the budget; the first that has none ends

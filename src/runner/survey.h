@@ -42,6 +42,10 @@ struct nj_survey_options {
     struct nj_prefix_tree *prefixes;   /* hears of every prompt; NULL: nobody wants to know */
 };
 
+/* Adds the next item's digest to the chain over all of them, which begins as zeros. */
+enum nj_status nj_items_chain(struct nj_digest *items, const struct nj_digest *item,
+                              struct nj_error *err);
+
 /* Under `budget.max_output_tokens` the job has as many of its items, from the first, as may
  * write so much: each reserves its max_tokens, for all its samples together. So which items are
  * done depends on no speed, batch or resume, and with a larger budget items are appended.

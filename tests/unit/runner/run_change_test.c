@@ -65,9 +65,9 @@ static void the_first_changed_item_and_its_field_are_named(void)
     REQUIRE_OK(run("changed", before), &err);
 }
 
-static void write_rows(const char *text)
+static void write_rows(const char *name, const char *text)
 {
-    FILE *file = fopen(tiny_run_path("rows.csv", ""), "wb");
+    FILE *file = fopen(tiny_run_path(name, ""), "wb");
     REQUIRE(file != NULL);
     CHECK_EQ(fwrite(text, 1, strlen(text), file), strlen(text));
     CHECK_EQ(fclose(file), 0);
@@ -81,16 +81,42 @@ static void of_changed_rows_the_results_tell(void)
                    "nightjar: 1\nname: rows\nrows: %s\nid: \"{{name}}\"\nids: [1, 2]\n"
                    "sampling: {temperature: 0, max_tokens: 1}\n",
                    tiny_run_path("rows.csv", ""));
-    write_rows("name,place\nx,Oslo\ny,Rome\nz,Bonn\n");
+    write_rows("rows.csv", "name,place\nx,Oslo\ny,Rome\nz,Bonn\n");
     REQUIRE_OK(run("rows", job), &err);
 
-    write_rows("name,place\nx,Oslo\ny,Bern\nz,Bonn\n");
+    write_rows("rows.csv", "name,place\nx,Oslo\ny,Bern\nz,Bonn\n");
     CHECK_EQ(run("rows", job), NJ_E_STATE);
     CHECK_CONTAINS(err.text, "first at item 1 (y): `vars.place` was \"Rome\" and is \"Bern\"");
 
-    write_rows("name,place\nx,Oslo\ny,Rome\nnew,Bonn\n");
+    write_rows("rows.csv", "name,place\nx,Oslo\ny,Rome\nnew,Bonn\n");
     CHECK_EQ(run("rows", job), NJ_E_STATE);
     CHECK_CONTAINS(err.text, "first at item 2 (new): `id` was \"z\" and is \"new\"");
+}
+
+/* Appended rows begin a generation of their own; the results before it are still this job's,
+ * also when the appended row has none. */
+static void a_changed_row_is_named_after_rows_were_appended(void)
+{
+    static const enum nj_status endings[] = {NJ_OK, NJ_E_STOPPED};
+    char job[1024];
+    (void)snprintf(job, sizeof job,
+                   "nightjar: 1\nname: rows\nrows: %s\nid: \"{{name}}\"\nids: [1, 2]\n"
+                   "sampling: {temperature: 0, max_tokens: 2}\n",
+                   tiny_run_path("appended.csv", ""));
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        const char *folder = i == 0 ? "appended" : "appended-open";
+        struct tiny_run more = {
+            .folder = folder, .job = job, .stop_after_sweeps = endings[i] == NJ_OK ? 0 : 1};
+        write_rows("appended.csv", "name,place\nx,Oslo\ny,Rome\n");
+        REQUIRE_OK(run(folder, job), &err);
+        write_rows("appended.csv", "name,place\nx,Oslo\ny,Rome\nz,Bonn\n");
+        CHECK_EQ(tiny_run(&more, &report, &err), endings[i]);
+
+        write_rows("appended.csv", "name,place\nx,Oslo\ny,Bern\nz,Bonn\n");
+        CHECK_EQ(run(folder, job), NJ_E_STATE);
+        CHECK_CONTAINS(err.text,
+                       "first at item 1 (y): `vars.place` was \"Rome\" and is \"Bern\"");
+    }
 }
 
 /* Somebody removed the copy, and nothing was done: the sentence goes without the item. */
@@ -150,6 +176,7 @@ int main(void)
 {
     RUN(the_first_changed_item_and_its_field_are_named);
     RUN(of_changed_rows_the_results_tell);
+    RUN(a_changed_row_is_named_after_rows_were_appended);
     RUN(results_of_an_older_generation_name_no_item);
     RUN(a_change_that_cannot_be_placed_is_refused_all_the_same);
     RUN(other_changes_are_told_with_both_values);
