@@ -1,5 +1,6 @@
 #include "runner/disk_states.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,14 +61,11 @@ static void tell_place(const struct nj_disk_states *states)
 {
     const struct nj_disk_states_place *place = &states->place;
     const struct nj_dims *dims = nj_model_dims(place->model);
-    nj_log_write(
-        place->log, NJ_LOG_INFO,
-        "states on disk: room for %u items, %llu bytes; each writes about %llu bytes a "
-        "sweep",
-        place->n_slots,
-        (unsigned long long)(place->n_slots *
-                             nj_slot_home_seat_bytes(dims, place->most_positions)),
-        (unsigned long long)nj_slot_home_sweep_bytes(dims));
+    uint64_t all_bytes = place->n_slots * nj_slot_home_seat_bytes(dims, place->most_positions);
+    nj_log_write(place->log, NJ_LOG_INFO,
+                 "states on disk: room for %u items, %" PRIu64
+                 " bytes; each writes about %" PRIu64 " bytes a sweep",
+                 place->n_slots, all_bytes, nj_slot_home_sweep_bytes(dims));
 }
 
 static enum nj_status open_home(struct nj_disk_states *states, struct nj_error *err)

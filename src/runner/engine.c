@@ -199,6 +199,7 @@ static enum nj_status fit_disk(struct nj_run_engine *engine, const struct nj_dim
 {
     enum { LEFT_SHARE = 10 };
     uint64_t seat_bytes = nj_slot_home_seat_bytes(dims, work->most_positions);
+    uint64_t all_bytes = engine->batch * seat_bytes;
     uint64_t usable_bytes = work->free_disk_bytes - work->free_disk_bytes / LEFT_SHARE;
     uint64_t n_fitting = seat_bytes == 0 ? engine->batch : usable_bytes / seat_bytes;
     if (n_fitting >= engine->batch) {
@@ -209,8 +210,7 @@ static enum nj_status fit_disk(struct nj_run_engine *engine, const struct nj_dim
                        "states of %u item%s on disk need %llu bytes, %llu of those that are "
                        "left there may be used",
                        engine->batch, engine->batch == 1 ? "" : "s",
-                       (unsigned long long)(engine->batch * seat_bytes),
-                       (unsigned long long)usable_bytes);
+                       (unsigned long long)all_bytes, (unsigned long long)usable_bytes);
     }
     engine->batch = (uint32_t)n_fitting;
     return NJ_OK;
