@@ -20,13 +20,14 @@ bool nj_clean_is_control(uint32_t code_point)
     return false;
 }
 
-void nj_clean_print(FILE *file, struct nj_text text)
+static void print(FILE *file, struct nj_text text, bool is_line)
 {
     for (size_t i = 0; i < text.length_bytes;) {
         size_t begin = i;
         uint32_t code_point = nj_text_next(text, &i);
         bool is_replaced = code_point == 0xFFFD && (unsigned char)text.data[begin] != 0xEF;
-        if (is_replaced || nj_clean_is_control(code_point)) {
+        bool is_break = is_line && (code_point == '\n' || code_point == '\t');
+        if (is_replaced || is_break || nj_clean_is_control(code_point)) {
             for (size_t k = begin; k < i; k++) {
                 (void)fprintf(file, "\\x%02X", (unsigned char)text.data[k]);
             }
@@ -34,6 +35,16 @@ void nj_clean_print(FILE *file, struct nj_text text)
             (void)fwrite(text.data + begin, 1, i - begin, file);
         }
     }
+}
+
+void nj_clean_print(FILE *file, struct nj_text text)
+{
+    print(file, text, false);
+}
+
+void nj_clean_print_line(FILE *file, struct nj_text text)
+{
+    print(file, text, true);
 }
 
 /* They stand in strings only: between them JSON has spaces and newlines. */
@@ -53,6 +64,6 @@ void nj_clean_print_json(FILE *file, struct nj_text text)
 void nj_clean_complain(const char *text)
 {
     (void)fputs("nightjar: ", stderr);
-    nj_clean_print(stderr, nj_text_from(text));
+    nj_clean_print_line(stderr, nj_text_from(text));
     (void)fputc('\n', stderr);
 }

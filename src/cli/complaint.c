@@ -92,7 +92,7 @@ static void print_diagnostics(const struct nj_diagnostics *diagnostics)
     for (size_t i = 0; i < diagnostics->n_items; i++) {
         char text[2048];
         (void)nj_diagnostic_format(&diagnostics->items[i], text, sizeof text);
-        nj_clean_print(stderr, nj_text_from(text));
+        nj_clean_print_line(stderr, nj_text_from(text));
         (void)fputc('\n', stderr);
     }
     size_t n_more = n_left_out(diagnostics);

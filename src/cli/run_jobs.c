@@ -65,7 +65,7 @@ static void print_summary(const struct nj_run_report *report)
 static void print_results_path(const struct nj_run_report *report)
 {
     if (isatty(STDOUT_FILENO) == 1) {
-        nj_clean_print(stdout, nj_text_from(report->output_directory));
+        nj_clean_print_line(stdout, nj_text_from(report->output_directory));
         (void)puts("/results.jsonl");
     } else {
         (void)printf("%s/results.jsonl\n", report->output_directory);

@@ -168,7 +168,7 @@ static void print_rows(const struct nj_snapshot_table *table, FILE *file)
         print_row(file, row, widths);
         if (info->complaint[0] != '\0') {
             (void)fprintf(file, ": %s: ", info->file);
-            nj_clean_print(file, nj_text_from(info->complaint));
+            nj_clean_print_line(file, nj_text_from(info->complaint));
         }
         (void)fputc('\n', file);
     }
@@ -369,13 +369,13 @@ enum nj_status nj_snapshot_findings_add(void *context,
         nj_json_end_object(json);
         return NJ_OK;
     }
-    nj_clean_print(findings->file, nj_text_from(finding->file));
+    nj_clean_print_line(findings->file, nj_text_from(finding->file));
     if (finding->has_place) {
         (void)fprintf(findings->file, ", record %" PRIu64 " at byte %" PRIu64, finding->record,
                       finding->offset_bytes);
     }
     (void)fputs(": ", findings->file);
-    nj_clean_print(findings->file, nj_text_from(finding->text));
+    nj_clean_print_line(findings->file, nj_text_from(finding->text));
     (void)fputc('\n', findings->file);
     return NJ_OK;
 }
@@ -444,14 +444,14 @@ int nj_snapshot_carried_print(const struct nj_snapshot_carried *carried, const c
     if (run_folder != NULL) {
         (void)fputs("nightjar: go on with, and the model of this machine: nightjar run ",
                     stderr);
-        nj_clean_print(stderr, nj_text_from(carried->job_file));
+        nj_clean_print_line(stderr, nj_text_from(carried->job_file));
         (void)fputs(" --out ", stderr);
-        nj_clean_print(stderr, nj_text_from(run_folder));
+        nj_clean_print_line(stderr, nj_text_from(run_folder));
         (void)fputs(" --model DIR ", stderr);
-        nj_clean_print(stderr, nj_text_from(carried->flags));
+        nj_clean_print_line(stderr, nj_text_from(carried->flags));
         (void)fputc('\n', stderr);
     }
-    nj_clean_print(stdout, nj_text_from(run_folder != NULL ? run_folder : file));
+    nj_clean_print_line(stdout, nj_text_from(run_folder != NULL ? run_folder : file));
     (void)fputc('\n', stdout);
     return NJ_EXIT_OK;
 }

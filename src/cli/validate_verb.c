@@ -110,10 +110,10 @@ static void print_job(const struct finding *finding, size_t index)
     const struct nj_job_specs *jobs = &finding->file.jobs;
     const struct job_finding *job = &finding->jobs[index];
     (void)fputs("ok: ", stdout);
-    nj_clean_print(stdout, nj_text_from(finding->path));
+    nj_clean_print_line(stdout, nj_text_from(finding->path));
     if (jobs->n_items > 1) {
         (void)fputs(", job ", stdout);
-        nj_clean_print(stdout, jobs->items[index]->name);
+        nj_clean_print_line(stdout, jobs->items[index]->name);
     }
     (void)printf(", %s", nj_words_count(finding->file.n_items[index], "item", count));
     if (job->has_model) {
@@ -121,7 +121,7 @@ static void print_job(const struct finding *finding, size_t index)
                      nj_words_count(job->check.n_prompt_tokens, "prompt token", count));
     } else if (job->why_no_model.text[0] != '\0') {
         (void)fputs(" (no model here: prompts were not counted in tokens; ", stdout);
-        nj_clean_print(stdout, nj_text_from(job->why_no_model.text));
+        nj_clean_print_line(stdout, nj_text_from(job->why_no_model.text));
         (void)puts(")");
     } else {
         (void)printf(" (%s: prompts were not counted in tokens)\n",

@@ -70,6 +70,15 @@ cp job.yaml "$odd.yaml"
 check "a control character in a file's name" 0 on_terminal xterm "$nightjar" validate "'$odd.yaml'"
 has out 'ok: a\x1B[31mb.yaml, 2 items'
 lacks out "$escape"
+broken=$(printf 'c\nd')
+cp job.yaml "$broken.yaml"
+check "a file's name of two lines is printed in one" 0 "$nightjar" validate "$broken.yaml"
+has out 'ok: c\x0Ad.yaml, 2 items'
+echo 'prompt: a' >"$broken.yaml"
+check "also where it is complained of" 3 "$nightjar" validate "$broken.yaml"
+has err 'c\x0Ad.yaml:1:1: '
+check "or not found" 3 "$nightjar" run "$broken"
+has err 'c\x0Ad'
 printf 'nightjar: 1\nids: [1]\n"a\\e[31mb": 1\nname: "x\\e[31my"\n' >keys.yaml
 check "control characters in a job are shown" 3 on_terminal xterm "$nightjar" validate keys.yaml
 has out "keys.yaml:3:1: unknown key 'a\\x1b[31mb'"

@@ -53,6 +53,19 @@ static void text_in_any_script_stays(void)
     check_printed(nj_text_from("\xC2\xA0\xEF\xBF\xBD"), "\xC2\xA0\xEF\xBF\xBD");
 }
 
+/* The name of a file may hold anything but '/' and NUL. */
+static void a_line_stays_one_line(void)
+{
+    char *printed = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&printed, &length);
+    REQUIRE(file != NULL);
+    nj_clean_print_line(file, nj_text_from("c\nd\te\x1B.yaml"));
+    CHECK_EQ(fclose(file), 0);
+    CHECK_TEXT(printed, "c\\x0Ad\\x09e\\x1B.yaml");
+    free(printed);
+}
+
 static void bytes_that_are_not_utf8_are_escaped(void)
 {
     check_printed(nj_text_from("a\xFF\xC3"), "a\\xFF\\xC3");
@@ -64,6 +77,7 @@ int main(void)
     RUN(what_turns_the_direction_of_writing_is_escaped);
     RUN(in_json_it_is_escaped_as_json_does);
     RUN(text_in_any_script_stays);
+    RUN(a_line_stays_one_line);
     RUN(bytes_that_are_not_utf8_are_escaped);
     return test_result();
 }
