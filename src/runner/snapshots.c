@@ -147,6 +147,7 @@ static enum nj_status load(struct nj_run_snapshots *snapshots, struct nj_item_sn
     if (status == NJ_OK) {
         snapshots->counts.n_positions += loaded->n_positions;
         snapshots->counts.n_put_aside += loaded->n_put_aside;
+        snapshots->counts.n_unfinished += loaded->n_unfinished;
     }
     return status;
 }
@@ -205,8 +206,8 @@ enum nj_status nj_run_snapshots_begin_item(struct nj_run_snapshots *snapshots,
                                        .directory_fd = -1};
     uint64_t began_ns = now_ns(snapshots);
     take_up(snapshots, item, slot, &loaded);
-    restoration->is_resumed =
-        slot->n_restored > 0 || loaded.number > 0 || loaded.n_put_aside > 0;
+    restoration->is_resumed = slot->n_restored > 0 || loaded.number > 0 ||
+                              loaded.n_put_aside > 0 || loaded.n_unfinished > 0;
     if (!restoration->is_resumed) {
         return NJ_OK;
     }
@@ -462,9 +463,23 @@ static enum nj_status look_after(struct nj_run_snapshots *snapshots, bool waits,
     return status;
 }
 
+/* What a kill left of the items that were under way, which are the first to be taken up. */
+static void tell_unfinished(struct nj_run_snapshots *snapshots)
+{
+    uint64_t n = snapshots->counts.n_unfinished;
+    if (n == 0 || snapshots->has_told_unfinished) {
+        return;
+    }
+    snapshots->has_told_unfinished = true;
+    nj_log_write(snapshots->place.log, NJ_LOG_INFO,
+                 "%" PRIu64 " %s; going on from what was there before", n,
+                 n == 1 ? "snapshot was unfinished" : "snapshots were unfinished");
+}
+
 enum nj_status nj_run_snapshots_before_sweep(struct nj_run_snapshots *snapshots,
                                              const struct nj_slot *slots, struct nj_error *err)
 {
+    tell_unfinished(snapshots);
     if (snapshots->writer == NULL) {
         return NJ_OK;
     }

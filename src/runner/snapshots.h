@@ -66,6 +66,7 @@ struct nj_item_snapshots {
 struct nj_run_snapshots_counts {
     uint64_t n_positions; /* that restored states spared reading again */
     uint64_t n_put_aside;
+    uint64_t n_unfinished; /* that a kill had left, removed */
     uint64_t n_durable;
 };
 
@@ -86,8 +87,9 @@ struct nj_run_snapshots {
     uint64_t last_ns;  /* when the last round began, or the run */
     uint64_t cost_ns;  /* of the last round to the engine thread; a guess before it */
     uint64_t n_sweeps; /* since the last round began */
-    bool lacks_room;   /* the last round that was due was left out for want of room, and so said
-                        */
+    bool has_told_unfinished;
+    bool lacks_room; /* the last round that was due was left out for want of room, and so said
+                      */
     struct nj_write_budget budget;
     struct nj_run_snapshots_counts counts;
 };

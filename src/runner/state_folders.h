@@ -14,9 +14,9 @@
 #include "base/status.h"
 #include "runner/ledger.h"
 
-/* Removes the segments of all items that are done, and what folders are empty then. What was
- * put aside stays, and so do folders of items that this job does not have: a longer job that
- * was here before may come back. Nothing depends on it, so a failure is a warning. */
+/* Removes the segments of all items that are done, with what was put aside of them, and what
+ * folders are empty then. Not so folders of items that this job does not have: a longer job
+ * that was here before may come back. Nothing depends on it, so a failure is a warning. */
 void nj_state_folders_tidy(const struct nj_file_system *fs, int run_directory_fd,
                            const struct nj_ledger *ledger, const struct nj_log *log);
 

@@ -26,6 +26,12 @@ const char *nj_segment_name(uint64_t number, char name[NJ_SEGMENT_NAME_BYTES])
     return name;
 }
 
+/* What names of segments that were put aside have behind ".snap". */
+static bool is_aside(const char *rest)
+{
+    return strcmp(rest, ".bad") == 0 || strncmp(rest, ".bad-", 5) == 0;
+}
+
 /* The number in a segment's name; what follows ".snap" goes to `*rest`. False for names that
  * are not ours. */
 static bool number_of(const char *name, uint64_t *number, const char **rest)
@@ -41,7 +47,7 @@ static bool number_of(const char *name, uint64_t *number, const char **rest)
     }
     *number = strtoull(digits, NULL, 10);
     *rest = digits + n_digits + strlen(suffix);
-    return *number > 0 && (**rest == '\0' || strncmp(*rest, ".bad", 4) == 0);
+    return *number > 0 && (**rest == '\0' || is_aside(*rest));
 }
 
 bool nj_segment_name_read(const char *name, uint64_t *number)
@@ -269,4 +275,47 @@ enum nj_status nj_segment_put_aside(const struct nj_file_system *fs, int directo
         memcpy(aside, free_one, sizeof free_one);
     }
     return nj_segment_folder_sync(fs, directory_fd, err);
+}
+
+static enum nj_status unlink_name(const struct nj_file_system *fs, int directory_fd,
+                                  const char *name, struct nj_error *err)
+{
+    if (fs->unlink_at(fs->context, directory_fd, name) != 0 && errno != ENOENT) {
+        return nj_fail(err, NJ_E_STORAGE, "remove %s: %s", name, strerror(errno));
+    }
+    return NJ_OK;
+}
+
+enum nj_status nj_segment_remove(const struct nj_file_system *fs, int directory_fd,
+                                 uint64_t number, struct nj_error *err)
+{
+    char name[NJ_SEGMENT_NAME_BYTES];
+    return unlink_name(fs, directory_fd, nj_segment_name(number, name), err);
+}
+
+struct aside_walk {
+    const struct nj_file_system *fs;
+    int directory_fd;
+    bool any_removed;
+};
+
+static enum nj_status remove_if_aside(void *context, const char *name, struct nj_error *err)
+{
+    struct aside_walk *walk = context;
+    const char *rest = NULL;
+    uint64_t number = 0;
+    if (!number_of(name, &number, &rest) || *rest == '\0') {
+        return NJ_OK;
+    }
+    walk->any_removed = true;
+    return unlink_name(walk->fs, walk->directory_fd, name, err);
+}
+
+enum nj_status nj_segment_remove_aside(const struct nj_file_system *fs, int directory_fd,
+                                       bool *any_removed, struct nj_error *err)
+{
+    struct aside_walk walk = {.fs = fs, .directory_fd = directory_fd};
+    enum nj_status status = nj_file_list(fs, directory_fd, remove_if_aside, &walk, err);
+    *any_removed = walk.any_removed;
+    return status;
 }

@@ -26,8 +26,8 @@ enum nj_status nj_segment_folder_open(const struct nj_file_system *fs, int run_d
                                       uint64_t item_index, bool create, int *directory_fd,
                                       struct nj_error *err);
 
-/* Removes items/INDEX, which `directory_fd` is open on, if nothing is in it any more; a segment
- * that was put aside, or a file of somebody else's, keeps it. The parent is not synced: an
+/* Removes items/INDEX, which `directory_fd` is open on, if nothing is in it any more; a file of
+ * somebody else's keeps it. The parent is not synced: an
  * empty folder that comes back after a power cut is in nobody's way. NJ_E_STORAGE. */
 enum nj_status nj_segment_folder_remove(const struct nj_file_system *fs, int directory_fd,
                                         uint64_t item_index, struct nj_error *err);
@@ -58,6 +58,14 @@ void nj_segment_listing_deinit(struct nj_segment_listing *listing);
 enum nj_status nj_segment_put_aside(const struct nj_file_system *fs, int directory_fd,
                                     uint64_t number, char aside[NJ_SEGMENT_NAME_BYTES],
                                     struct nj_error *err);
+
+/* Unlinks a segment; one that is not there is fine. The folder is not synced. NJ_E_STORAGE. */
+enum nj_status nj_segment_remove(const struct nj_file_system *fs, int directory_fd,
+                                 uint64_t number, struct nj_error *err);
+
+/* Unlinks what was put aside; the folder is not synced. NJ_E_STORAGE, NJ_E_IO. */
+enum nj_status nj_segment_remove_aside(const struct nj_file_system *fs, int directory_fd,
+                                       bool *any_removed, struct nj_error *err);
 
 /* fsync of the folder. NJ_E_STORAGE. */
 enum nj_status nj_segment_folder_sync(const struct nj_file_system *fs, int directory_fd,

@@ -8,6 +8,7 @@
 #include "snapshot/folder.h"
 #include "snapshot/generation.h"
 #include "snapshot/restore.h"
+#include "snapshot/segment_source.h"
 
 /* One load under way. */
 struct loading {
@@ -40,8 +41,29 @@ static enum nj_status put_aside(struct loading *loading, uint64_t number,
     return NJ_OK;
 }
 
+/* Not synced: one that comes back after a power cut is removed again. */
+static enum nj_status remove_unfinished(struct loading *loading, uint64_t number,
+                                        struct nj_error *err)
+{
+    loading->loaded.n_unfinished += 1;
+    return nj_segment_remove(loading->loader->fs, loading->wanted.directory_fd, number, err);
+}
+
+/* The segment is of no use. Only the newest can have been under way when a run was killed: what
+ * is torn with others behind it was damaged later. */
+static enum nj_status dispose(struct loading *loading, size_t index, const struct nj_error *why,
+                              struct nj_error *err)
+{
+    uint64_t number = loading->listing.numbers[index];
+    bool is_newest = index + 1 == loading->listing.n_numbers;
+    return is_newest && nj_segment_is_unfinished(loading->loader->fs,
+                                                 loading->wanted.directory_fd, number)
+               ? remove_unfinished(loading, number, err)
+               : put_aside(loading, number, why, err);
+}
+
 /* What the next snapshot needs to know. The one before the newest is the next lower number:
- * what was of no use and newer is aside. */
+ * what was of no use and newer is gone or aside. */
 static void note_chain(struct loading *loading, size_t index)
 {
     const struct nj_generation *generation = &loading->generation;
@@ -86,7 +108,7 @@ static enum nj_status try_all(struct loading *loading, struct nj_error *err)
         if (status != NJ_E_STATE) {
             return nj_fail(err, status, "%s", why.text);
         }
-        status = put_aside(loading, loading->listing.numbers[i - 1], &why, err);
+        status = dispose(loading, i - 1, &why, err);
         if (status != NJ_OK) {
             return status;
         }

@@ -1,8 +1,9 @@
 /* Finds the newest state of an item that verifies and restores it.
  *
- * Everything is verified before the sequence's state is touched. A segment that is of no use
- * (torn, damaged, foreign, of another item, empty, of another format version, ahead of the
- * token log) is named in a warning and put aside, and the one before it is tried; without any
+ * Everything is verified before the sequence's state is touched. A newest segment that was
+ * never finished is what a kill leaves: it is removed without a word, and counted. Any other
+ * that is of no use (damaged, foreign, of another item, of another format version, ahead of the
+ * token log) is named in a warning and put aside. Then the one before it is tried; without any
  * the sequence stays as it was, and its ids are fed again. Either way the bits are the same.
  *
  * Threads: the engine thread.
@@ -35,7 +36,8 @@ struct nj_snapshot_loaded {
     uint32_t n_positions; /* that need not be read again */
     uint64_t n_bytes;     /* of the files it came from */
     uint32_t n_put_aside;
-    char complaint[200]; /* about the last one put aside */
+    uint32_t n_unfinished; /* removed: at most the newest */
+    char complaint[200];   /* about the last one put aside */
 };
 
 /* `sequence` has accepted all ids that the token log knows and has read none of them. `*chain`

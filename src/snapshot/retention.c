@@ -1,8 +1,6 @@
 #include "snapshot/retention.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "format/segment.h"
 #include "snapshot/folder.h"
@@ -49,17 +47,6 @@ static void read_entry(const struct nj_file_system *fs, int directory_fd,
     entry->previous_number = *is_known ? header.previous_number : 0;
 }
 
-static enum nj_status unlink_segment(const struct nj_file_system *fs, int directory_fd,
-                                     uint64_t number, struct nj_error *err)
-{
-    char name[NJ_SEGMENT_NAME_BYTES];
-    nj_segment_name(number, name);
-    if (fs->unlink_at(fs->context, directory_fd, name) != 0 && errno != ENOENT) {
-        return nj_fail(err, NJ_E_STORAGE, "remove %s: %s", name, strerror(errno));
-    }
-    return NJ_OK;
-}
-
 /* `is_known` runs along `entries`. */
 static enum nj_status unlink_unneeded(const struct nj_file_system *fs, int directory_fd,
                                       const struct nj_segment_link_entry *entries,
@@ -68,9 +55,12 @@ static enum nj_status unlink_unneeded(const struct nj_file_system *fs, int direc
 {
     enum nj_status status = NJ_OK;
     bool any_removed = false;
+    if (all) {
+        status = nj_segment_remove_aside(fs, directory_fd, &any_removed, err);
+    }
     for (size_t i = 0; i < n_entries && status == NJ_OK; i++) {
         if (all || (is_known[i] && !entries[i].is_needed)) {
-            status = unlink_segment(fs, directory_fd, entries[i].number, err);
+            status = nj_segment_remove(fs, directory_fd, entries[i].number, err);
             any_removed = true;
         }
     }

@@ -24,7 +24,8 @@ void nj_retention_mark(struct nj_segment_link_entry *entries, size_t n_entries,
 
 /* Unlinks the others and syncs the folder, after the journal says that `current` is current. A
  * segment whose header cannot be read is left for the loader to judge. With `current` 0 the
- * item is finished: every segment goes. NJ_E_STORAGE, NJ_E_IO, NJ_E_MEMORY. */
+ * item is finished: every segment goes, and so does what was put aside. NJ_E_STORAGE, NJ_E_IO,
+ * NJ_E_MEMORY. */
 enum nj_status nj_retention_prune(const struct nj_file_system *fs, int directory_fd,
                                   uint64_t current, uint64_t previous, struct nj_error *err);
 

@@ -110,3 +110,30 @@ bool nj_segment_header_read(const struct nj_file_system *fs, int directory_fd, u
     *header = scan.header;
     return scan.valid_bytes >= NJ_SEGMENT_HEADER_BYTES;
 }
+
+static enum nj_status pass_over(void *context, const struct nj_segment_record *record,
+                                struct nj_error *err)
+{
+    (void)context;
+    (void)record;
+    (void)err;
+    return NJ_OK;
+}
+
+/* A header that is all there and does not verify was damaged: it is written in one piece. */
+bool nj_segment_is_unfinished(const struct nj_file_system *fs, int directory_fd,
+                              uint64_t number)
+{
+    struct nj_segment_source source;
+    struct nj_segment_scan scan;
+    struct nj_error ignored; /* what cannot be read is for the caller to complain about */
+    if (nj_segment_source_open(&source, fs, directory_fd, number, &ignored) != NJ_OK) {
+        return false;
+    }
+    enum nj_status status = nj_segment_source_scan(&source, pass_over, NULL, &scan, &ignored);
+    bool is_cut_header =
+        scan.verdict == NJ_SEGMENT_NO_HEADER && source.length_bytes < NJ_SEGMENT_HEADER_BYTES;
+    nj_segment_source_close(&source);
+    return status == NJ_OK && (is_cut_header || scan.verdict == NJ_SEGMENT_TORN ||
+                               scan.verdict == NJ_SEGMENT_EMPTY);
+}

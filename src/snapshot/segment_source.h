@@ -41,4 +41,9 @@ enum nj_status nj_segment_source_scan(struct nj_segment_source *source, nj_segme
 bool nj_segment_header_read(const struct nj_file_system *fs, int directory_fd, uint64_t number,
                             struct nj_segment_header *header);
 
+/* Whether the segment was begun and never finished, as a kill leaves it: it ends before any
+ * commit, and nothing valid stands behind the break. False when it cannot be read. */
+bool nj_segment_is_unfinished(const struct nj_file_system *fs, int directory_fd,
+                              uint64_t number);
+
 #endif

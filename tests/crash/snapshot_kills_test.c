@@ -88,12 +88,13 @@ static enum nj_status refuse(void *context, const struct nj_snapshot_info *info,
     return nj_fail(err, NJ_E_STATE, "%s is left", info->file);
 }
 
-/* Nobody has to clean up. What a kill tore was put aside, and that stays. */
+/* Nobody has to clean up: what a kill tore is nobody's evidence of anything. */
 static void check_no_segments(const char *folder)
 {
     struct nj_error err = {.text = ""};
     CHECK_EQ(nj_snapshot_list(tiny_run_path(folder, ""), refuse, NULL, &err), NJ_OK);
     CHECK_TEXT(err.text, "");
+    CHECK(!tiny_run_has(folder, "items"));
 }
 
 static uint64_t finish_and_compare(const char *folder, const char *job, uint64_t *n_rows)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "crash/tiny_run.h"
 #include "support/check.h"
@@ -312,11 +313,14 @@ static void damaged_segments_cost_time_and_no_bit(void)
         CHECK_EQ(fclose(file), 0);
     }
 
-    run.stop_after_sweeps = 0;
-    end_well(run, &report);
+    run.stop_after_sweeps = 1;
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STOPPED);
 
     CHECK_EQ(n_segments("damaged", "0", ".bad"), 2);
     CHECK(report.n_positions_restored > 0); /* the other items never noticed */
+    run.stop_after_sweeps = 0;
+    end_well(run, &report);
+    CHECK(!tiny_run_has("damaged", "items")); /* of no use to an item that is done */
     check_results("damaged");
 }
 
@@ -336,12 +340,64 @@ static void segments_swapped_between_items_are_put_aside(void)
     CHECK_EQ(rename(tiny_run_path("swapped", "items/1"), first), 0);
     CHECK_EQ(rename(aside, tiny_run_path("swapped", "items/1")), 0);
 
-    run.stop_after_sweeps = 0;
-    end_well(run, &report);
+    run.stop_after_sweeps = 1;
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STOPPED);
 
     CHECK(n_segments("swapped", "0", ".bad") > 0);
     CHECK(n_segments("swapped", "1", ".bad") > 0);
+    run.stop_after_sweeps = 0;
+    end_well(run, &report);
     check_results("swapped");
+}
+
+/* --- what a kill within a snapshot leaves --- */
+
+static unsigned n_told_unfinished;
+
+static void hear_of_unfinished(void *context, enum nj_log_level level, const char *line)
+{
+    (void)context;
+    CHECK_EQ(level, NJ_LOG_INFO);
+    n_told_unfinished += strcmp(line, "3 snapshots were unfinished; going on from what was "
+                                      "there before") == 0;
+}
+
+/* The newest segment of an item, cut short within its records. */
+static void tear_newest(const char *folder, unsigned item)
+{
+    char name[64];
+    char newest[64] = "";
+    for (unsigned number = 1; number < 30; number++) {
+        (void)snprintf(name, sizeof name, "items/%u/segment-%06u.snap", item, number);
+        if (tiny_run_has(folder, name)) {
+            memcpy(newest, name, sizeof newest);
+        }
+    }
+    CHECK(newest[0] != '\0');
+    CHECK_EQ(truncate(tiny_run_path(folder, newest), 5000), 0);
+}
+
+static void what_a_kill_left_unfinished_is_told_once_and_leaves_nothing(void)
+{
+    static const struct nj_log log = {.level = NJ_LOG_INFO, .sink = hear_of_unfinished};
+    struct nj_run_report report;
+    struct nj_error err;
+    struct tiny_run run = run_of("torn", uncompressed);
+    tiny_run_remove("torn");
+    run.stop_after_sweeps = 9;
+    CHECK_EQ(tiny_run(&run, &report, &err), NJ_E_STOPPED);
+    for (unsigned item = 0; item < BATCH; item++) {
+        tear_newest("torn", item);
+    }
+
+    run.log = &log;
+    run.stop_after_sweeps = 0;
+    end_well(run, &report);
+
+    CHECK_EQ(n_told_unfinished, 1);
+    CHECK(report.n_positions_restored > 0);
+    CHECK(!tiny_run_has("torn", "items"));
+    check_results("torn");
 }
 
 int main(void)
@@ -355,5 +411,6 @@ int main(void)
     RUN(each_item_taken_up_again_is_told_with_what_it_cost);
     RUN(damaged_segments_cost_time_and_no_bit);
     RUN(segments_swapped_between_items_are_put_aside);
+    RUN(what_a_kill_left_unfinished_is_told_once_and_leaves_nothing);
     return test_result();
 }

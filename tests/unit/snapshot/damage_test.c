@@ -10,6 +10,7 @@
 
 #include "format/checksum.h"
 #include "snapshot/folder.h"
+#include "snapshot/retention.h"
 #include "support/check.h"
 #include "unit/snapshot/forge.h"
 #include "unit/snapshot/small_item.h"
@@ -118,6 +119,24 @@ static void check_previous_is_used(struct pair *pair, const char *why)
     CHECK_EQ(pair->item.chain.highest_number, 2);
 }
 
+/* The newest was never finished: it is gone without a word, and the one before it serves. */
+static void check_unfinished_is_removed(struct pair *pair)
+{
+    char aside[2 * NJ_SEGMENT_NAME_BYTES];
+    struct nj_snapshot_loaded loaded = load(pair);
+    CHECK_EQ(loaded.n_positions, OLD_POSITIONS);
+    CHECK_EQ(loaded.n_unfinished, 1);
+    CHECK_EQ(loaded.n_put_aside, 0);
+    CHECK_TEXT(loaded.complaint, "");
+    CHECK(small_item_state_is(&pair->item, OLD_POSITIONS));
+    (void)snprintf(aside, sizeof aside, "%s.bad", pair->new_name);
+    CHECK(!exists(pair, aside));
+    CHECK(!exists(pair, pair->new_name));
+    loaded = load(pair);
+    CHECK_EQ(loaded.n_positions, OLD_POSITIONS);
+    CHECK_EQ(loaded.n_unfinished, 0);
+}
+
 static void a_flipped_byte_costs_the_newest_snapshot_and_no_more(void)
 {
     static struct pair pair;
@@ -145,7 +164,6 @@ static void cut_at_any_length_the_newest_snapshot_is_whole_or_not_used(void)
 {
     static struct pair pair;
     open_pair(&pair);
-    pair.fs.rename_at = rename_nothing;
     for (size_t length = 0; length < pair.n_new; length++) {
         write_segment(pair.item.directory_fd, pair.new_name, pair.new_bytes, length);
 
@@ -153,20 +171,73 @@ static void cut_at_any_length_the_newest_snapshot_is_whole_or_not_used(void)
 
         bool is_whole = length >= pair.n_new - 64;
         CHECK_EQ(loaded.n_positions, is_whole ? NEW_POSITIONS : OLD_POSITIONS);
+        CHECK_EQ(loaded.n_unfinished, is_whole ? 0 : 1);
+        CHECK_EQ(loaded.n_put_aside, 0);
         CHECK(small_item_state_is(&pair.item, loaded.n_positions));
     }
     close_pair(&pair);
 }
 
-static void a_file_of_no_length_and_one_of_zeros_are_named(void)
+static void a_file_of_no_length_and_one_of_zeros_were_never_finished(void)
 {
     static struct pair pair;
     static const uint8_t zeros[1000];
     open_pair(&pair);
     lay_out(&pair, zeros, 0);
-    check_previous_is_used(&pair, "it is empty");
+    check_unfinished_is_removed(&pair);
     lay_out(&pair, zeros, sizeof zeros);
-    check_previous_is_used(&pair, "it is empty");
+    check_unfinished_is_removed(&pair);
+    close_pair(&pair);
+}
+
+/* Its records are written while the ids of its sweep are not durable yet. */
+static void what_a_kill_left_ahead_of_the_token_log_was_never_finished(void)
+{
+    static struct pair pair;
+    open_pair(&pair);
+    lay_out(&pair, pair.new_bytes, pair.n_new / 2);
+    pair.item.sequence.n_tokens = NEW_POSITIONS;
+    check_unfinished_is_removed(&pair);
+    close_pair(&pair);
+}
+
+/* A run that went on behind it would have removed it. */
+static void a_torn_segment_with_another_behind_it_is_put_aside(void)
+{
+    static struct pair pair;
+    open_pair(&pair);
+    (void)unlinkat(pair.item.directory_fd, pair.old_name, 0);
+    write_segment(pair.item.directory_fd, pair.old_name, pair.old_bytes, pair.n_old / 2);
+    write_segment(pair.item.directory_fd, pair.new_name, pair.new_bytes, pair.n_new / 2);
+    struct nj_snapshot_loaded loaded = load(&pair);
+    CHECK_EQ(loaded.number, 0);
+    CHECK_EQ(loaded.n_unfinished, 1);
+    CHECK_EQ(loaded.n_put_aside, 1);
+    CHECK_CONTAINS(loaded.complaint, "segment-000001.snap: it is torn");
+    close_pair(&pair);
+}
+
+static void what_was_put_aside_goes_with_the_segments_of_a_finished_item(void)
+{
+    static const char *const asides[] = {"segment-000007.snap.bad",
+                                         "segment-000007.snap.bad-2"};
+    static const char other[] = "segment-000007.snap.badge";
+    static struct pair pair;
+    struct nj_error error = {.text = ""};
+    open_pair(&pair);
+    int fd = pair.item.directory_fd;
+    for (size_t i = 0; i < 2; i++) {
+        write_segment(fd, asides[i], pair.new_bytes, 100);
+    }
+    write_segment(fd, other, pair.new_bytes, 100);
+
+    REQUIRE_OK(nj_retention_prune(&pair.fs, fd, 2, 1, &error), &error);
+    CHECK(exists(&pair, asides[0]) && exists(&pair, asides[1]));
+    REQUIRE_OK(nj_retention_prune(&pair.fs, fd, 0, 0, &error), &error);
+
+    CHECK(!exists(&pair, pair.old_name) && !exists(&pair, pair.new_name));
+    CHECK(!exists(&pair, asides[0]) && !exists(&pair, asides[1]));
+    CHECK(exists(&pair, other));
     close_pair(&pair);
 }
 
@@ -178,7 +249,7 @@ static void a_tail_of_zeros_is_torn_and_a_doubled_one_means_nothing(void)
     memcpy(doubled, pair.new_bytes, pair.n_new);
     memset(doubled + pair.n_new / 2, 0, pair.n_new / 2 + 1);
     lay_out(&pair, doubled, pair.n_new);
-    check_previous_is_used(&pair, "it is torn");
+    check_unfinished_is_removed(&pair);
 
     memcpy(doubled, pair.new_bytes, pair.n_new);
     size_t n_tail = 200;
@@ -199,7 +270,7 @@ static void the_tail_of_the_segment_before_is_not_taken_for_its_own(void)
     memcpy(mixed, pair.new_bytes, n_head);
     memcpy(mixed + n_head, pair.old_bytes + n_head, pair.n_old - n_head);
     lay_out(&pair, mixed, pair.n_old);
-    check_previous_is_used(&pair, "it is torn");
+    check_unfinished_is_removed(&pair);
     free(mixed);
     close_pair(&pair);
 }
@@ -470,7 +541,8 @@ static void names_for_what_is_put_aside_do_not_run_out_or_collide(void)
     char aside[2 * NJ_SEGMENT_NAME_BYTES];
     open_pair(&pair);
     for (int n = 1; n <= 3; n++) {
-        write_segment(pair.item.directory_fd, pair.new_name, pair.new_bytes, pair.n_new - 100);
+        pair.new_bytes[NJ_SEGMENT_HEADER_BYTES + 70] ^= (uint8_t)(1U << n);
+        write_segment(pair.item.directory_fd, pair.new_name, pair.new_bytes, pair.n_new);
         CHECK_EQ(load(&pair).n_put_aside, 1);
         (void)snprintf(aside, sizeof aside, n == 1 ? "%s.bad" : "%s.bad-%d", pair.new_name, n);
         CHECK(exists(&pair, aside));
@@ -501,7 +573,10 @@ int main(void)
 {
     RUN(a_flipped_byte_costs_the_newest_snapshot_and_no_more);
     RUN(cut_at_any_length_the_newest_snapshot_is_whole_or_not_used);
-    RUN(a_file_of_no_length_and_one_of_zeros_are_named);
+    RUN(a_file_of_no_length_and_one_of_zeros_were_never_finished);
+    RUN(what_a_kill_left_ahead_of_the_token_log_was_never_finished);
+    RUN(a_torn_segment_with_another_behind_it_is_put_aside);
+    RUN(what_was_put_aside_goes_with_the_segments_of_a_finished_item);
     RUN(a_tail_of_zeros_is_torn_and_a_doubled_one_means_nothing);
     RUN(the_tail_of_the_segment_before_is_not_taken_for_its_own);
     RUN(a_segment_under_another_number_is_named);
