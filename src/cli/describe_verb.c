@@ -1,6 +1,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "cli/clean_text.h"
@@ -20,6 +21,17 @@ static const char usage[] =
     "\n"
     "Exit codes: 0 described, 9 permission denied, 12 damaged, missing or unreadable.\n";
 
+/* The text begins with the path, whose newlines are no ends of lines. */
+static void print_description(const char *path, struct nj_text text)
+{
+    size_t length = strlen(path);
+    if (text.length_bytes >= length && memcmp(text.data, path, length) == 0) {
+        nj_clean_print_line(stdout, nj_text_from(path));
+        text = (struct nj_text){text.data + length, text.length_bytes - length};
+    }
+    nj_clean_print(stdout, text);
+}
+
 static int describe(const char *path, bool as_json)
 {
     struct nj_error err = {0};
@@ -34,7 +46,7 @@ static int describe(const char *path, bool as_json)
     if (as_json) {
         nj_clean_print_json(stdout, text); /* checked at the end */
     } else {
-        nj_clean_print(stdout, text);
+        print_description(path, text);
     }
     free(owned);
     return NJ_EXIT_OK;

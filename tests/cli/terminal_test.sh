@@ -92,6 +92,9 @@ ln -s model "$odd.model"
 check "and in a model's name" 0 on_terminal xterm "$nightjar" describe "'$odd.model'"
 has out 'a\x1B[31mb.model'
 lacks out "$escape"
+ln -s model "$broken.model"
+check "a model's name of two lines is printed in one" 0 "$nightjar" describe "$broken.model"
+has out 'c\x0Ad.model'
 check "and in a verb" 2 on_terminal xterm "$nightjar" "'$odd'"
 lacks out "$escape"
 
