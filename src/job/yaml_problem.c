@@ -134,6 +134,13 @@ static bool is_known(const struct problem *problem, struct nj_place place)
     return false;
 }
 
+/* In `prompt: Answer: {{x}}` the text begins before the braces. */
+static bool is_second_colon_before(const struct problem *problem, size_t offset)
+{
+    return says(problem, "mapping values are not allowed") && problem->offset < offset &&
+           nj_source_find(line_before(problem), ": ") != SIZE_MAX;
+}
+
 /* What follows the braces is often no YAML, after the braces themselves were complained of. */
 static bool explain_braces(const struct problem *problem)
 {
@@ -144,6 +151,9 @@ static bool explain_braces(const struct problem *problem)
             continue;
         }
         size_t offset = (size_t)(line.data - problem->source.data) + braces;
+        if (is_second_colon_before(problem, offset)) {
+            return false;
+        }
         struct nj_place place = place_of(problem, offset);
         if (!is_known(problem, place)) {
             complain(problem, place, "a value starting with {{ must be quoted",

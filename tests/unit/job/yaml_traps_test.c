@@ -317,6 +317,9 @@ static void a_second_colon_is_explained(void)
     CHECK_COMPLAINTS("nightjar: 1\nprompt: Say: hello\n",
                      "job.yaml:2:12: a second ': ' in one value, quote the text, or write it "
                      "below the key after |");
+    CHECK_COMPLAINTS("nightjar: 1\nprompt: Answer: {{x}}\n",
+                     "job.yaml:2:15: a second ': ' in one value, quote the text, or write it "
+                     "below the key after |");
     CHECK_COMPLAINTS("nightjar: 1\nprompt: hello\n  name: x\n",
                      "job.yaml:3:7: this key is indented as if it belonged to the line above, "
                      "begin all keys of a map in the same column");
