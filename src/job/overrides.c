@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job/source_text.h"
+
 /* One setting on its way into the tree. */
 struct setting {
     struct nj_schema *schema;
@@ -58,12 +60,27 @@ static struct nj_node *text_node(struct setting *setting, struct nj_text text)
     return node;
 }
 
+/* In `prompt=Answer: {{x}}` the text makes a map whose value would be the braces. */
+static bool is_text_before_braces(struct nj_text text)
+{
+    static const char openings[] = {'{', '[', '"', '\'', '|', '>'};
+    size_t found = nj_source_find(text, ": {{");
+    return found != SIZE_MAX && found > 0 && memchr(text.data, '\n', found) == NULL &&
+           memchr(openings, text.data[0], sizeof openings) == NULL;
+}
+
 /* The value as YAML; NULL after a complaint. */
 static const struct nj_node *parse_value(struct setting *setting, const char *text)
 {
     struct nj_schema *schema = setting->schema;
     struct nj_documents documents = {0};
     size_t n_errors = schema->diagnostics->n_errors;
+    if (is_text_before_braces(nj_text_from(text))) {
+        nj_schema_error(schema, setting->place,
+                        "quote all of it, as in prompt='\"Answer: {{name}}\"'",
+                        "a ': ' before {{ makes a map of the text");
+        return NULL;
+    }
     if (nj_yaml_tree_read(setting->place.file, nj_text_from(text), schema->arena,
                           schema->diagnostics, &documents, NULL) != NJ_OK) {
         schema->out_of_memory = true;
@@ -138,14 +155,15 @@ static const struct nj_node *put_in_map(struct setting *setting, const struct nj
         value = put(setting, present == NULL ? &empty : present->value, rest,
                     nj_text_equals(name, "matrix"));
     }
-    /* The file's own spelling stays, so that no key stands beside itself. */
-    struct nj_text spelling = present == NULL ? name : present->key->text;
-    struct nj_node *key = value == NULL ? NULL : text_node(setting, spelling);
-    if (key == NULL) {
+    if (value == NULL) {
         return NULL;
     }
-    struct nj_node *changed =
-        nj_node_with(setting->schema->arena, map, (struct nj_node_pair){key, value});
+    /* The file's own spelling stays, so that no key stands beside itself, and is the file's. */
+    bool is_respelled = present != NULL && !nj_text_equal(name, present->key->text);
+    const struct nj_node *key = is_respelled ? present->key : text_node(setting, name);
+    struct nj_node *changed = key == NULL ? NULL
+                                          : nj_node_with(setting->schema->arena, map,
+                                                         (struct nj_node_pair){key, value});
     setting->schema->out_of_memory |= changed == NULL;
     return changed;
 }

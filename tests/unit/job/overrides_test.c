@@ -96,7 +96,7 @@ static void a_key_is_set_in_whatever_spelling_the_file_has_it(void)
     CHECK_TEXT(shown(spec->prompts[0].sampling.stop[0]), "b");
     CHECK_EQ(spec->n_vars, 2);
     CHECK_TEXT(readings.reading.complaints,
-               "--set sampling.max_tokens: warning: 'maxTokens' is read as 'max_tokens'");
+               "job.yaml:4:12: warning: 'maxTokens' is read as 'max_tokens'");
     close_reading(&readings.reading);
 }
 
@@ -173,6 +173,22 @@ static void every_job_of_a_file_is_changed(void)
     close_reading(&readings.reading);
 }
 
+static void a_text_before_braces_must_be_quoted_whole(void)
+{
+    static const char *const sets[] = {"prompt=Answer: {{x}}"};
+    static const char *const quoted[] = {"prompt=\"Answer: {{x}}\""};
+    struct readings readings;
+    read_with(&readings, "nightjar: 1\nprompt: a\nvars: {x: 1}\n", sets, 1);
+    CHECK_TEXT(readings.reading.complaints,
+               "--set prompt: a ': ' before {{ makes a map of the text, quote all of it, as in "
+               "prompt='\"Answer: {{name}}\"'");
+    close_reading(&readings.reading);
+    read_with(&readings, "nightjar: 1\nprompt: a\nvars: {x: 1}\n", quoted, 1);
+    REQUIRE_OK(readings.reading.status, &readings.reading.error);
+    CHECK_TEXT(shown(readings.reading.spec->prompts[0].prompt), "Answer: {{x}}");
+    close_reading(&readings.reading);
+}
+
 static void running_out_of_memory_anywhere_is_reported(void)
 {
     static const char *const sets[] = {"sampling.stop=[a, {b: c}]", "prompts.0.prompt=y"};
@@ -223,6 +239,7 @@ int main(void)
     RUN(variables_are_texts_as_they_are);
     RUN(the_smaller_limit_of_items_holds);
     RUN(every_job_of_a_file_is_changed);
+    RUN(a_text_before_braces_must_be_quoted_whole);
     RUN(running_out_of_memory_anywhere_is_reported);
     RUN(a_variable_that_no_job_uses_is_a_warning);
     return test_result();
