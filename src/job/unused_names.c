@@ -5,7 +5,7 @@
 
 #include "job/sampling_keys.h"
 
-enum { SUGGESTION_DISTANCE = 2, HINT_BYTES = 128, NAME_SHOWN = 64 };
+enum { SUGGESTION_DISTANCE = 2, HINT_BYTES = 192, NAME_SHOWN = 64 };
 
 static int shown_length(struct nj_text name)
 {
@@ -115,12 +115,39 @@ static const char *nearest_setting(struct nj_text name, struct suggestion *sugge
     return nearest;
 }
 
-static void suggest_setting(const struct nj_job_spec *spec, struct nj_text name,
+/* A key of the job is the same for all its items, but texts may have variables. */
+static bool explain_job_key(const struct nj_schema *schema, struct nj_text name,
                             char hint[HINT_BYTES])
+{
+    static const char *const templates[] = {"system", "prompt", "id"};
+    if (schema->job_keys == NULL || nj_key_table_find(schema->job_keys, name) == NULL) {
+        return false;
+    }
+    int length = shown_length(name);
+    for (size_t i = 0; i < sizeof templates / sizeof templates[0]; i++) {
+        if (nj_text_equals(name, templates[i])) {
+            (void)snprintf(hint, HINT_BYTES,
+                           "it does not set the key '%s', write '%s: \"{{%s}}\"' beside it",
+                           templates[i], templates[i], templates[i]);
+            return true;
+        }
+    }
+    (void)snprintf(hint, HINT_BYTES,
+                   "it does not set the key '%.*s', which is one for all items: write a job "
+                   "for each value, with '---' between them",
+                   length, name.data);
+    return true;
+}
+
+static void suggest_setting(const struct nj_schema *schema, const struct nj_job_spec *spec,
+                            struct nj_text name, char hint[HINT_BYTES])
 {
     struct suggestion suggestion = {.name = name, .best = SUGGESTION_DISTANCE + 1};
     const char *key = nearest_setting(name, &suggestion);
     unsigned before = suggestion.best;
+    if (before > 0 && explain_job_key(schema, name, hint)) {
+        return;
+    }
     (void)consider(&suggestion, nj_text_from("model"));
     (void)walk_job(spec, consider, &suggestion);
     if (suggestion.best < before) {
@@ -141,7 +168,7 @@ static void warn_of_matrix(struct nj_schema *schema, const struct nj_job_spec *s
         if (axis->kind != NJ_AXIS_VARIABLE || may_use(spec, axis->key->text)) {
             continue;
         }
-        suggest_setting(spec, axis->key->text, hint);
+        suggest_setting(schema, spec, axis->key->text, hint);
         nj_diagnose(schema->diagnostics, NJ_SEVERITY_WARNING, axis->key->place, hint,
                     "'%.*s' in the matrix is used in no template",
                     shown_length(axis->key->text), axis->key->text.data);

@@ -290,10 +290,14 @@ static void a_name_that_no_template_uses_is_a_warning(void)
                  {"samplng.temperature", "did you mean 'sampling.temperature'?"},
                  {"modle", "did you mean 'model'?"},
                  {"lables", "did you mean 'labels'?"},
+                 {"thinking", "it does not set the key 'thinking', which is one for all items: "
+                              "write a job for each value, with '---' between them"},
+                 {"system", "it does not set the key 'system', write 'system: \"{{system}}\"' "
+                            "beside it"},
                  {"colour", "it only multiplies the items"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[256];
-        char wanted[256];
+        char wanted[512];
         struct reading reading;
         (void)snprintf(text, sizeof text,
                        "nightjar: 1\nvars: {labels: x}\nprompt: \"{{labels}}\"\n"
