@@ -47,15 +47,23 @@ static double seconds(uint64_t duration_ns)
     return (double)duration_ns * 1e-9;
 }
 
+/* Milliseconds are shown of a limit that has some. */
+static int decimals_of(uint64_t limit_ns)
+{
+    return limit_ns % UINT64_C(1000000000) != 0 ? 3 : 0;
+}
+
 enum nj_status nj_run_limits_fail(const struct nj_run_limits *limits, enum nj_run_limit limit,
                                   uint64_t n_failed, uint64_t run_ns, struct nj_error *err)
 {
+    int decimals = decimals_of(limits->max_runtime_ns);
     if (limit == NJ_RUN_LIMIT_RUNTIME) {
         return nj_fail(
             err, NJ_E_LIMIT,
-            "`budget.max_runtime` is used up: %.0f of %.0f seconds, those of earlier "
+            "`budget.max_runtime` is used up: %.*f of %.*f seconds, those of earlier "
             "runs in this folder included. Raise it, and the same command goes on",
-            seconds(limits->used_ns + run_ns), seconds(limits->max_runtime_ns));
+            decimals, seconds(limits->used_ns + run_ns), decimals,
+            seconds(limits->max_runtime_ns));
     }
     return nj_fail(err, NJ_E_LIMIT,
                    "%llu items failed, and `stop_on_failures` ends the run at %llu. Raise it, "

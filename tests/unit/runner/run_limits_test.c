@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "crash/tiny_run.h"
 #include "job/spec_yaml.h"
+#include "runner/limits.h"
 #include "runner/run.h"
 #include "support/check.h"
 
@@ -208,6 +209,13 @@ static void a_token_budget_without_room_for_anything_is_refused(void)
              NJ_E_INPUT);
     CHECK_CONTAINS(err.text, "timed.yaml:2:29: `budget.max_output_tokens` of 4");
     CHECK(!tiny_run_has("none", ""));
+}
+
+static void a_limit_of_milliseconds_is_told_with_them(void)
+{
+    const struct nj_run_limits limits = {.max_runtime_ns = 100000000, .used_ns = 60000000};
+    CHECK_EQ(nj_run_limits_fail(&limits, NJ_RUN_LIMIT_RUNTIME, 0, 43000000, &err), NJ_E_LIMIT);
+    CHECK_CONTAINS(err.text, "is used up: 0.103 of 0.100 seconds");
 }
 
 /* At most so many seconds over all runs; answers are never cut. */
@@ -415,6 +423,7 @@ int main(void)
     RUN(a_token_budget_is_reserved_in_input_order);
     RUN(a_raised_token_budget_goes_on_with_the_items_behind);
     RUN(a_token_budget_without_room_for_anything_is_refused);
+    RUN(a_limit_of_milliseconds_is_told_with_them);
     RUN(the_time_of_all_runs_together_is_limited_and_can_be_raised);
     RUN(an_item_over_its_time_fails_and_the_others_do_not);
     RUN(items_whose_timeout_changed_are_not_taken_for_damage);
