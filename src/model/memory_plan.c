@@ -115,6 +115,13 @@ static void split(const struct nj_memory_needs *needs, uint64_t memory_bytes,
     plan->frames_bytes = sum(frames, left);
 }
 
+/* Megabytes, of which the next tenth is shown: that many are enough. */
+static double tenths_up(uint64_t n_bytes)
+{
+    uint64_t n_tenths = n_bytes / 100000 + (n_bytes % 100000 > 0 ? 1 : 0);
+    return (double)n_tenths * 0.1;
+}
+
 enum nj_status nj_memory_plan_make(const struct nj_memory_needs *needs, uint64_t memory_bytes,
                                    uint32_t n_sequences, struct nj_memory_plan *plan,
                                    struct nj_error *err)
@@ -131,9 +138,11 @@ enum nj_status nj_memory_plan_make(const struct nj_memory_needs *needs, uint64_t
     if (memory_bytes < plan->floor_bytes) {
         return nj_fail(err, NJ_E_BUDGET,
                        "%" PRIu32 " sequence%s of this model need%s at least %" PRIu64
-                       " bytes of memory (%" PRIu64 " are useful), the ceiling is %" PRIu64,
+                       " bytes of memory (%" PRIu64 " are useful), the ceiling is %" PRIu64
+                       ": %.1f MB are wanted, %.1f MB allowed",
                        n_sequences, n_sequences == 1 ? "" : "s", n_sequences == 1 ? "s" : "",
-                       plan->floor_bytes, plan->useful_bytes, memory_bytes);
+                       plan->floor_bytes, plan->useful_bytes, memory_bytes,
+                       tenths_up(plan->floor_bytes), (double)memory_bytes * 1e-6);
     }
     if (!plan->is_whole) {
         split(needs, memory_bytes, plan);
