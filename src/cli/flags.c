@@ -95,7 +95,13 @@ static enum nj_status set_size(const struct nj_flag *flag, const char *text,
                                struct nj_error *err)
 {
     uint64_t bytes = 0;
-    if (!nj_size_parse(nj_text_from(text), &bytes) || bytes == 0) {
+    char guess[NJ_SIZE_GUESS_BYTES];
+    bool is_size = nj_size_parse(nj_text_from(text), &bytes) && bytes > 0;
+    if (!is_size && nj_size_guess(nj_text_from(text), guess)) {
+        return nj_fail(err, NJ_E_USAGE, "%s %s: a size is wanted, did you mean %s?", flag->name,
+                       text, guess);
+    }
+    if (!is_size) {
         return nj_fail(err, NJ_E_USAGE, "%s %s: a size is wanted, %s; B are bytes", flag->name,
                        text, nj_size_hint);
     }

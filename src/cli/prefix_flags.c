@@ -29,11 +29,17 @@ static enum nj_status parse_share(const char *text, uint32_t *share_prefixes,
 static enum nj_status parse_cache(const char *text, uint64_t *cache_bytes, struct nj_error *err)
 {
     uint64_t n_bytes = 0;
+    char guess[NJ_SIZE_GUESS_BYTES];
     if (strcmp(text, "off") == 0) {
         *cache_bytes = NJ_CACHE_NOTHING;
         return NJ_OK;
     }
-    if (!nj_size_parse(nj_text_from(text), &n_bytes) || n_bytes == 0) {
+    bool is_size = nj_size_parse(nj_text_from(text), &n_bytes) && n_bytes > 0;
+    if (!is_size && nj_size_guess(nj_text_from(text), guess)) {
+        return nj_fail(err, NJ_E_USAGE, "--prefix-cache %s: a size is wanted, did you mean %s?",
+                       text, guess);
+    }
+    if (!is_size) {
         return nj_fail(err, NJ_E_USAGE, "--prefix-cache %s: a size is wanted, %s, or off", text,
                        nj_size_hint);
     }

@@ -1,6 +1,7 @@
 #include "job/quantity.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -123,6 +124,47 @@ bool nj_size_parse(struct nj_text text, uint64_t *bytes)
     }
     *bytes = sum;
     return true;
+}
+
+/* A letter of the unit in any case, at the front; takes it. */
+static bool take_letter(struct nj_text *rest, char lower)
+{
+    bool is_there = rest->length_bytes > 0 &&
+                    (rest->data[0] == lower || rest->data[0] == lower - 'a' + 'A');
+    rest->data += is_there ? 1 : 0;
+    rest->length_bytes -= is_there ? 1 : 0;
+    return is_there;
+}
+
+bool nj_size_guess(struct nj_text text, char guess[NJ_SIZE_GUESS_BYTES])
+{
+    static const char prefixes[] = {'k', 'm', 'g', 't'};
+    struct amount amount;
+    uint64_t bytes = 0;
+    struct nj_text rest = text;
+    if (text.length_bytes == 0 || !take_amount(&rest, &amount)) {
+        return false;
+    }
+    int n_digits = (int)(text.length_bytes - rest.length_bytes);
+    while (rest.length_bytes > 0 && rest.data[0] == ' ') {
+        rest.data++;
+        rest.length_bytes--;
+    }
+    size_t prefix = 0;
+    while (prefix < sizeof prefixes && !take_letter(&rest, prefixes[prefix])) {
+        prefix++;
+    }
+    bool is_binary = take_letter(&rest, 'i');
+    (void)take_letter(&rest, 'b');
+    if (prefix == sizeof prefixes || rest.length_bytes > 0) {
+        return false;
+    }
+    char letter = prefixes[prefix];
+    int length =
+        snprintf(guess, NJ_SIZE_GUESS_BYTES, "%.*s%c%sB", n_digits, text.data,
+                 letter == 'k' && !is_binary ? 'k' : letter - 'a' + 'A', is_binary ? "i" : "");
+    return length < NJ_SIZE_GUESS_BYTES && nj_size_parse(nj_text_from(guess), &bytes) &&
+           bytes > 0;
 }
 
 bool nj_duration_parse(struct nj_text text, uint64_t *duration_ns)

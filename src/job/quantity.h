@@ -19,6 +19,11 @@ extern const char nj_duration_hint[];
  * and for what is not a whole number of bytes below 2^63. */
 bool nj_size_parse(struct nj_text text, uint64_t *bytes);
 
+enum { NJ_SIZE_GUESS_BYTES = 32 };
+
+/* What was meant by `8g` or `500mb`: "8GB", "500MB". False when nothing suggests itself. */
+bool nj_size_guess(struct nj_text text, char guess[NJ_SIZE_GUESS_BYTES]);
+
 /* Numbers as above with d, h, m, s or ms, larger units first, without spaces: 1h30m. False for
  * anything else, and for 2^63 ns (292 years) and more. */
 bool nj_duration_parse(struct nj_text text, uint64_t *duration_ns);

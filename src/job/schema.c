@@ -386,7 +386,14 @@ static bool expect_quantity(struct nj_schema *schema, const struct nj_node_pair 
 
 bool nj_expect_size(struct nj_schema *schema, const struct nj_node_pair *pair, uint64_t *bytes)
 {
-    return expect_quantity(schema, pair, nj_size_parse, "a size", nj_size_hint, bytes);
+    char guess[NJ_SIZE_GUESS_BYTES];
+    char hint[NJ_SIZE_GUESS_BYTES + 16];
+    bool has_guess = nj_size_guess(pair->value->text, guess);
+    if (has_guess) {
+        (void)snprintf(hint, sizeof hint, "did you mean %s?", guess);
+    }
+    return expect_quantity(schema, pair, nj_size_parse, "a size",
+                           has_guess ? hint : nj_size_hint, bytes);
 }
 
 bool nj_expect_duration(struct nj_schema *schema, const struct nj_node_pair *pair,

@@ -146,6 +146,7 @@ static void mistakes_are_named(void)
     check_refused("--fresh=1", NULL, "takes no value");
     check_refused("--out=", NULL, "an empty value");
     check_refused("--memory", "8", "--memory 8: a size is wanted, ");
+    check_refused("--memory", "8g", "--memory 8g: a size is wanted, did you mean 8GB?");
     check_refused("--memory", "0B", "a size is wanted");
     check_refused("--memory", "lots", "a size is wanted");
     check_refused("--also", NULL, "--also needs a value");

@@ -37,6 +37,23 @@ static void what_is_no_size_leaves_the_value_alone(void)
     }
 }
 
+static void what_was_meant_by_a_size_is_guessed(void)
+{
+    static const char *const cases[][2] = {
+        {"8g", "8GB"},         {"8G", "8GB"}, {"500mb", "500MB"}, {"1.5 gib", "1.5GiB"},
+        {"8  GiB", "8GiB"},    {"2K", "2kB"}, {"2ki", "2KiB"},    {"1t", "1TB"},
+        {"8gx", NULL},         {"8", NULL},   {"g", NULL},        {"0g", NULL},
+        {"9999999999t", NULL}, {"", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char guess[NJ_SIZE_GUESS_BYTES];
+        bool has_guess = nj_size_guess(nj_text_from(cases[i][0]), guess);
+        CHECK_EQ(has_guess, cases[i][1] != NULL);
+        if (has_guess && cases[i][1] != NULL) {
+            CHECK_TEXT(guess, cases[i][1]);
+        }
+    }
+}
+
 static void durations_are_sums_of_falling_units(void)
 {
     static const uint64_t second = 1000000000;
@@ -76,6 +93,7 @@ int main(void)
 {
     RUN(sizes_have_a_number_and_a_unit);
     RUN(what_is_no_size_leaves_the_value_alone);
+    RUN(what_was_meant_by_a_size_is_guessed);
     RUN(durations_are_sums_of_falling_units);
     RUN(what_is_no_duration_leaves_the_value_alone);
     return test_result();

@@ -113,6 +113,8 @@ static void what_makes_no_sense_is_refused(void)
          "written as in JSON, such as 0.7 or 200"},
         {"memory: 8", "9: 'memory' must be a size, not '8', write a number and a unit, such as "
                       "8GiB or 500MB"},
+        {"memory: 8g", "9: 'memory' must be a size, not '8g', did you mean 8GB?"},
+        {"memory: [8g]", "9: 'memory' must be text, not a list, quote it if it is a text"},
         {"memory: 0GiB", "9: 'memory' must be a size, not '0GiB', write a number and a unit, "
                          "such as 8GiB or 500MB"},
         {"batch: 0", "8: 'batch' must be from 1 to 65536, not 0"},
