@@ -93,15 +93,54 @@ static enum nj_status check_file(struct nj_derived *derived, int file, struct nj
     return status;
 }
 
-/* While files are mended. */
+/* Whether the manifest that is there, of whatever job, has this text in it. */
+static bool manifest_has(const struct nj_derived *derived, const char *text)
+{
+    struct nj_arena arena = {0};
+    struct nj_bytes manifest = {0};
+    bool has_it =
+        nj_file_read_whole(derived->fs, derived->directory_fd, "manifest.json",
+                           NJ_MANIFEST_LIMIT_BYTES, &arena, &manifest, NULL) == NJ_OK &&
+        memmem(manifest.data, manifest.length_bytes, text, strlen(text)) != NULL;
+    nj_arena_deinit(&arena);
+    return has_it;
+}
+
+/* Whether the file is as a run wrote it: the manifest names its digest. errors.jsonl has none
+ * there. */
+static bool is_known_to_manifest(const struct nj_derived *derived, const char *name)
+{
+    struct nj_digest found;
+    char hex[NJ_DIGEST_HEX_BYTES];
+    if (nj_file_digest(derived->fs, derived->directory_fd, name, &found, NULL) != NJ_OK) {
+        return false;
+    }
+    nj_digest_to_hex(&found, hex);
+    return manifest_has(derived, hex);
+}
+
+/* While files are mended: one that a run wrote, and that is not there. */
+static bool is_missed(const struct nj_derived *derived, int file)
+{
+    return derived->keeps_changed && is_wanted(derived, file) &&
+           !(file == CSV && manifest_has(derived, "\"csv_sha256\":null"));
+}
+
+/* What a run wrote for another configuration of the job is nobody's work. The lines of
+ * errors.jsonl are in results.jsonl too. */
 static enum nj_status clear_the_way(struct nj_derived *derived, int file,
                                     struct nj_export *export, struct nj_error *err)
 {
-    bool is_sound = true;
+    const char *name = names[file];
+    bool is_there = !is_absent(derived, name);
+    bool is_sound = false;
+    if (file == ERRORS || (!is_there && !is_missed(derived, file))) {
+        return NJ_OK;
+    }
     enum nj_status status =
-        derived->keeps_changed ? check_file(derived, file, export, &is_sound, err) : NJ_OK;
-    return status == NJ_OK && !is_sound
-               ? nj_set_aside(&derived->aside, derived->directory_fd, "", names[file], err)
+        is_there ? check_file(derived, file, export, &is_sound, err) : NJ_OK;
+    return status == NJ_OK && !is_sound && !is_known_to_manifest(derived, name)
+               ? nj_set_aside(&derived->aside, derived->directory_fd, "", name, err)
                : status;
 }
 
@@ -129,10 +168,14 @@ static enum nj_status write_markdown(struct nj_derived *derived, struct nj_expor
                                      struct nj_error *err)
 {
     struct nj_markdown_export markdown = markdown_of(derived, export);
-    return wants_markdown(derived)
-               ? nj_markdown_export(&markdown, &derived->manifest.markdown, err)
-               : nj_markdown_export_remove(derived->fs, derived->directory_fd, &derived->aside,
-                                           err);
+    derived->aside.ignores_missing = manifest_has(derived, "\"markdown_sha256\":null");
+    enum nj_status status =
+        wants_markdown(derived)
+            ? nj_markdown_export(&markdown, &derived->manifest.markdown, err)
+            : nj_markdown_export_remove(derived->fs, derived->directory_fd, &derived->aside,
+                                        err);
+    derived->aside.ignores_missing = false;
+    return status;
 }
 
 static enum nj_status write_files(struct nj_derived *derived, struct nj_export *export,
@@ -205,20 +248,12 @@ static enum nj_status check_files(struct nj_derived *derived, bool *are_sound,
 }
 
 /* Sound files are written again too, with the same bytes. */
-static enum nj_status write_over(struct nj_derived *derived, bool has_manifest,
-                                 struct nj_error *err)
+static enum nj_status write_over(struct nj_derived *derived, struct nj_error *err)
 {
     derived->aside = (struct nj_set_aside){.fs = derived->fs};
-    enum nj_status status = NJ_OK;
-    if (!has_manifest) {
-        status = nj_set_aside(&derived->aside, derived->directory_fd, "", "manifest.json", err);
-    }
     derived->keeps_changed = true;
-    if (status == NJ_OK) {
-        status = nj_derived_write(derived, err);
-    }
+    enum nj_status status = nj_derived_write(derived, err);
     derived->keeps_changed = false;
-    tell_aside(derived);
     return status;
 }
 
@@ -235,26 +270,7 @@ enum nj_status nj_derived_mend(struct nj_derived *derived, struct nj_error *err)
     if (status != NJ_OK || (are_sound && has_manifest)) {
         return status;
     }
-    return write_over(derived, has_manifest, err);
-}
-
-/* Whether the manifest that is there, of whatever job, names the digest of this file. */
-static bool is_known_to_manifest(const struct nj_derived *derived, const char *name)
-{
-    const struct nj_file_system *fs = derived->fs;
-    struct nj_arena arena = {0};
-    struct nj_bytes manifest = {0};
-    struct nj_digest found;
-    char hex[NJ_DIGEST_HEX_BYTES];
-    bool is_known = false;
-    if (nj_file_digest(fs, derived->directory_fd, name, &found, NULL) == NJ_OK &&
-        nj_file_read_whole(fs, derived->directory_fd, "manifest.json", NJ_MANIFEST_LIMIT_BYTES,
-                           &arena, &manifest, NULL) == NJ_OK) {
-        nj_digest_to_hex(&found, hex);
-        is_known = memmem(manifest.data, manifest.length_bytes, hex, strlen(hex)) != NULL;
-    }
-    nj_arena_deinit(&arena);
-    return is_known;
+    return write_over(derived, err);
 }
 
 /* errors.jsonl has no digest in the manifest, and repeats lines of results.jsonl. */

@@ -23,15 +23,17 @@ struct nj_derived {
     const struct nj_log *log;
     struct nj_item_source *source;
     struct nj_set_aside aside; /* of this call; each one says what it found */
-    bool keeps_changed;        /* while files are mended */
+    bool keeps_changed;        /* while files are mended: what is missing is said, too */
     struct nj_manifest manifest;
 };
 
-/* Replaces what earlier runs left. A Markdown file that no run wrote is set aside. */
+/* Replaces what earlier runs left. A file in the place of one that no run wrote is set aside;
+ * of Markdown files those that do not begin like a run's. */
 enum nj_status nj_derived_write(struct nj_derived *derived, struct nj_error *err);
 
-/* Writes again what is not what the logs say. What was there is kept beside it under another
- * name, and each file is named. */
+/* Writes again what is not what the logs say. What was there and no run wrote is kept beside it
+ * under another name, and each file is named; the manifest, which is for reading, is written
+ * over, and so is what it names with another configuration of the job (`--limit`, formats). */
 enum nj_status nj_derived_mend(struct nj_derived *derived, struct nj_error *err);
 
 /* While a job is not finished, nothing in its folder may look like the results of another one

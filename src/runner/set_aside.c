@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +42,9 @@ enum nj_status nj_set_aside(struct nj_set_aside *aside, int directory_fd, const 
     char kept[KEPT_BYTES];
     unsigned number = 1;
     if (!exists(fs, directory_fd, name)) {
-        note(aside, folder, name, NULL);
+        if (!aside->ignores_missing) {
+            note(aside, folder, name, NULL);
+        }
         return NJ_OK;
     }
     do {

@@ -183,5 +183,17 @@ has err ", and 2 more"
 [ "$(cat worked/items/note7.md.kept-1)" = mine ] || fail "it is not kept"
 check "and that is all" 0 "$nightjar" run job.yaml --out worked
 lacks err "kept"
+rm worked/results.jsonl
+check "a result that is gone is named" 0 "$nightjar" run job.yaml --out worked --set 'output.formats=[jsonl]'
+has err "results.jsonl (missing)"
+
+# Nobody worked in these: other files are written, and nothing is said.
+make_pair
+for flags in "--limit 2" "" "--set output.formats=[jsonl,csv,markdown]" "--set output.formats=[jsonl,csv]" ""; do
+    check "nobody's work is not kept: $flags" 0 "$nightjar" run job.yaml --out turned $flags
+    lacks err "results.log"
+    [ -z "$(find turned -name '*.kept-*')" ] || fail "$(find turned -name '*.kept-*') is there"
+done
+[ ! -e turned/results.csv ] || fail "a format that is not asked for is there"
 
 finish

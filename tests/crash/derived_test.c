@@ -97,6 +97,47 @@ static void what_was_changed_in_a_finished_folder_is_kept_under_another_name(voi
     free(results);
 }
 
+static unsigned n_warnings;
+
+static void count_warnings(void *context, enum nj_log_level level, const char *line)
+{
+    (void)context;
+    n_warnings += level == NJ_LOG_WARNING;
+    if (level == NJ_LOG_WARNING) {
+        CHECK_CONTAINS(line, "results.csv (kept as results.csv.kept-1)");
+        CHECK(strstr(line, "manifest.json") == NULL && strstr(line, "missing") == NULL);
+    }
+}
+
+/* Another limit and other formats: the same items, and other files. */
+static void what_only_a_run_wrote_makes_way_without_a_word(void)
+{
+    static const char *const jobs[] = {
+        BEGINNING, BEGINNING "output: {formats: [jsonl, csv, markdown]}\n",
+        BEGINNING "budget: {max_items: 1}\n", BEGINNING "output: {formats: [jsonl, csv]}\n"};
+    static const struct nj_log log = {.level = NJ_LOG_INFO, .sink = count_warnings};
+    struct tiny_run tiny = {.folder = "turned", .log = &log};
+    n_warnings = 0;
+    for (size_t i = 0; i < 4; i++) {
+        tiny.job = jobs[i];
+        REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+        CHECK_EQ(report.n_sweeps == 0, i > 0);
+        CHECK_EQ(tiny_run_has("turned", "results.csv"), i % 2 == 1);
+        CHECK_EQ(tiny_run_has("turned", "items/0000-a.md"), i == 1);
+        CHECK(!tiny_run_has("turned", "manifest.json.kept-1"));
+        CHECK(!tiny_run_has("turned", "results.csv.kept-1"));
+    }
+    CHECK_EQ(n_warnings, 0);
+
+    write_file("turned", "results.csv", "edited");
+    tiny.job = jobs[0];
+    REQUIRE_OK(tiny_run(&tiny, &report, &err), &err);
+
+    CHECK_EQ(n_warnings, 1);
+    CHECK(!tiny_run_has("turned", "results.csv"));
+    check_same("turned", "results.csv.kept-1", "edited");
+}
+
 /* A job that goes on with other items removes the results before it, and nobody's notes. */
 static void what_no_run_wrote_is_kept_when_the_job_changes(void)
 {
@@ -188,6 +229,7 @@ int main(void)
 {
     RUN(what_is_missing_or_changed_in_a_finished_folder_comes_back);
     RUN(what_was_changed_in_a_finished_folder_is_kept_under_another_name);
+    RUN(what_only_a_run_wrote_makes_way_without_a_word);
     RUN(what_no_run_wrote_is_kept_when_the_job_changes);
     RUN(errors_that_no_item_had_go_away);
     RUN(results_of_another_job_do_not_stay_while_this_one_is_under_way);
