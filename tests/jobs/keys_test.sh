@@ -159,6 +159,9 @@ keeps threads "" "threads: 1"
 keeps states "" "states: disk"
 grep -q "states on disk: " states.err || fail states "not said to be on disk: $(cat states.err)"
 [ -z "$(ls states | grep slots)" ] || fail states "a file of states is left: $(ls states)"
+keeps prefix_cache "" "prefix_cache: off"
+printf 'prefix_cache: none\n' | cat base.yaml - >wrong.yaml
+"$nightjar" validate wrong.yaml >wrong.out 2>&1 && fail prefix_cache "none is taken"
 keeps snapshot "" "snapshot: {every: 1 sweeps, compress: 9, write_budget: 1MB}"
 tried="$tried every compress write_budget "
 
