@@ -1,6 +1,7 @@
 #include "runner/disk_pause.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,23 +30,55 @@ static uint64_t wanted_bytes(const struct nj_disk_pause *pause, const struct nj_
     return need->n_bytes < UINT64_MAX - n_others ? need->n_bytes + n_others : UINT64_MAX;
 }
 
+enum { SIZE_BYTES = 32, FIGURE_BYTES = 128 };
+
+/* Rounded up: as much is sure to do. */
+static const char *write_size(uint64_t n_bytes, char text[SIZE_BYTES])
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB"};
+    static const size_t n_units = sizeof units / sizeof units[0];
+    size_t unit = 0;
+    while (unit + 1 < n_units && n_bytes >= 10000) {
+        n_bytes = n_bytes / 1000 + (n_bytes % 1000 > 0);
+        unit++;
+    }
+    (void)snprintf(text, SIZE_BYTES, "%" PRIu64 " %s", n_bytes, units[unit]);
+    return text;
+}
+
+/* What people can do: so much more must be free. What is free already is no help to them, the
+ * ballast that was dropped being part of it. */
+static void write_figure(const struct nj_disk_pause *pause, const struct nj_room_need *need,
+                         char figure[FIGURE_BYTES])
+{
+    char size[SIZE_BYTES];
+    char free_size[SIZE_BYTES];
+    uint64_t n_free = free_bytes(pause);
+    uint64_t n_wanted = wanted_bytes(pause, need);
+    if (n_free == UINT64_MAX) {
+        (void)snprintf(figure, FIGURE_BYTES, "%s must be free, and how much is cannot be told",
+                       write_size(n_wanted, size));
+    } else if (n_free < n_wanted) {
+        (void)snprintf(figure, FIGURE_BYTES, "%s more must be free",
+                       write_size(n_wanted - n_free, size));
+    } else {
+        (void)snprintf(figure, FIGURE_BYTES, "%s are free, and yet there was no room for %s",
+                       write_size(n_free, free_size),
+                       need->n_bytes > 0 ? write_size(need->n_bytes, size) : "one more name");
+    }
+}
+
 static void say(struct nj_disk_pause *pause, const char *beginning,
                 const struct nj_room_need *need)
 {
-    char figure[48];
-    uint64_t n_free = free_bytes(pause);
+    char figure[FIGURE_BYTES];
+    write_figure(pause, need, figure);
     pause->said_ns = now_ns(pause);
-    if (n_free == UINT64_MAX) {
-        (void)snprintf(figure, sizeof figure, "how many are free cannot be told");
-    } else {
-        (void)snprintf(figure, sizeof figure, "%llu are free", (unsigned long long)n_free);
-    }
     nj_log_write(pause->log, NJ_LOG_WARNING,
-                 "%s: the disk of %s is full (%s): %llu bytes are needed, %s. Make room, and "
-                 "the run goes on by itself; stop it, and the same command continues",
+                 "%s: the disk of %s is full (%s): %s. Make room, and the run goes on by "
+                 "itself; stop it, and the same command continues",
                  beginning, pause->chronicle->report->output_directory,
-                 strerror(need->error_number), (unsigned long long)wanted_bytes(pause, need),
-                 figure);
+                 strerror(need->error_number), figure);
 }
 
 /* Drops the ballast, so that the journal can say it, and says it to everyone. When it is the

@@ -1,6 +1,6 @@
 /* How a run waits while the disk is full: it says so in the journal, to which the ballast gives
- * room, and to everyone, with what is needed and what is free; looks again every second; says
- * it again every minute; and goes on by itself.
+ * room, and to everyone, with how much more must be free; looks again every second; says it
+ * again every minute; and goes on by itself.
  *
  * It goes on when there is room for what found none and for the ballast: the room that dropping
  * the ballast made is no reason to, or it would pause again at the next write.

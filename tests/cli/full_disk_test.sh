@@ -45,8 +45,8 @@ run_on_full_disk() {
     [ "$code" -eq 0 ] || fail "exit code $code"
     [ "$(count_lines 'paused: ')" -eq 1 ] || fail "it does not say once that it is paused"
     [ "$(count_lines 'there is room again')" -eq 1 ] || fail "it does not say once that it goes on"
-    grep -Eq 'No space left on device\): [0-9]+ bytes are needed, [0-9]+ are free' err ||
-        fail "it does not say what is needed and what is free"
+    grep -Eq 'No space left on device\): [0-9]+ (bytes|[kM]B) more must be free' err ||
+        fail "it does not say how much more must be free"
 }
 
 # 60 items of 40 ids, each of which asks for room before it begins.

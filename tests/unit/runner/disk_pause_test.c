@@ -146,7 +146,7 @@ static void a_pause_is_said_once_and_again_each_minute_and_once_when_it_is_over(
     finish(fd);
 }
 
-static void it_says_where_why_what_is_needed_and_what_is_free(void)
+static void it_says_where_and_why_and_when_free_room_is_not_what_is_missing(void)
 {
     prepare();
     int fd = open_file("tokens.log");
@@ -158,8 +158,32 @@ static void it_says_where_why_what_is_needed_and_what_is_free(void)
 
     CHECK_CONTAINS(disk.first_line, disk.folder.path);
     CHECK_CONTAINS(disk.first_line, "Disk quota exceeded");
-    CHECK_CONTAINS(disk.first_line, "262154 bytes are needed, 263144 are free");
+    CHECK_CONTAINS(disk.first_line, "264 kB are free, and yet there was no room for 10 bytes");
     finish(fd);
+}
+
+/* The ballast is no part of it: it was dropped, and is taken on again. */
+static void it_says_how_much_more_must_be_free(void)
+{
+    static const struct {
+        uint64_t n_bytes;
+        uint64_t others_free;
+        const char *wanted;
+    } cases[] = {{256, 0, "): 256 bytes more must be free. Make room"},
+                 {9999, 0, "): 9999 bytes more must be free. "},
+                 {300001, 0, "): 301 kB more must be free. "},
+                 {300001, 100000, "): 201 kB more must be free. "},
+                 {UINT64_C(20000000001), 0, "): 21 GB more must be free. "}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        prepare();
+        int fd = open_file("tokens.log");
+        disk.others_free = cases[i].others_free;
+        disk.free_then = UINT64_C(30000000000);
+        CHECK(nj_disk_pause_wait(&disk.pause, cases[i].n_bytes));
+        nj_disk_pause_end(&disk.pause);
+        CHECK_CONTAINS(disk.first_line, cases[i].wanted);
+        finish(fd);
+    }
 }
 
 /* Else it goes on, takes the ballast on again, and pauses at the next item: once a second. */
@@ -221,7 +245,8 @@ static void a_disk_that_only_seems_to_have_room_is_one_pause(void)
 int main(void)
 {
     RUN(a_pause_is_said_once_and_again_each_minute_and_once_when_it_is_over);
-    RUN(it_says_where_why_what_is_needed_and_what_is_free);
+    RUN(it_says_where_and_why_and_when_free_room_is_not_what_is_missing);
+    RUN(it_says_how_much_more_must_be_free);
     RUN(the_room_of_the_ballast_does_not_end_a_pause);
     RUN(what_else_is_written_meanwhile_does_not_end_it);
     RUN(a_disk_that_only_seems_to_have_room_is_one_pause);
