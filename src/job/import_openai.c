@@ -163,6 +163,14 @@ static void check_response_format(struct request *request, const struct nj_node_
     }
 }
 
+/* It is one for all lines, as thinking is for a job. */
+static void refuse_effort(struct request *request, const struct nj_node_pair *pair)
+{
+    nj_schema_error(request->schema, pair->key->place,
+                    "remove it, and give --set thinking=off, low, high or max for all lines",
+                    "'%s' cannot be imported", pair->key->text.data);
+}
+
 static void read_body_pair(struct request *request, const struct nj_node_pair *pair)
 {
     static const char *const same[] = {
@@ -188,6 +196,8 @@ static void read_body_pair(struct request *request, const struct nj_node_pair *p
         request->logprobs = pair;
     } else if (nj_text_equals(key, "top_logprobs")) {
         request->top_logprobs = pair;
+    } else if (nj_text_equals(key, "reasoning_effort")) {
+        refuse_effort(request, pair);
     } else if (nj_text_equals(key, "response_format")) {
         check_response_format(request, pair);
     } else if (!nj_text_equals(key, "stream") || !is_word(pair->value, "false")) {
@@ -284,14 +294,15 @@ static void check_method(struct request *request)
     }
 }
 
-/* Where the URL does not say what the body is, the body is looked at by what it has. */
-static void choose_form(struct request *request)
+/* Where the URL does not say what the body is, the body is looked at by what it has. False for
+ * an API whose body is nothing for us. */
+static bool choose_form(struct request *request)
 {
     struct nj_text url;
     request->is_chat = request->body == NULL || request->body->value->kind != NJ_NODE_MAP ||
                        nj_node_get(request->body->value, "prompt") == NULL;
     if (request->url == NULL || !nj_expect_text(request->schema, request->url, &url)) {
-        return;
+        return true;
     }
     if (nj_text_equals(url, "/v1/chat/completions") ||
         nj_text_equals(url, "/chat/completions")) {
@@ -302,7 +313,9 @@ static void choose_form(struct request *request)
         nj_schema_error(request->schema, request->url->value->place,
                         "use /v1/chat/completions or /v1/completions",
                         "'url' of '%s' cannot be imported", url.data);
+        return false;
     }
+    return true;
 }
 
 /* Reads all that is there, so that every mistake of the line is told. False without an entry
@@ -316,8 +329,8 @@ static bool read_request(struct request *request, const struct nj_node *root)
     keep_all(request, root);
     check_id(request);
     check_method(request);
-    choose_form(request);
-    if (request->body == NULL || !nj_expect_map(request->schema, request->body)) {
+    if (!choose_form(request) || request->body == NULL ||
+        !nj_expect_map(request->schema, request->body)) {
         return false;
     }
     read_body(request);

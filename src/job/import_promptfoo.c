@@ -2,7 +2,10 @@
  * row. How answers are judged is left aside. */
 #include "job/import.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { NAME_BYTES = 256 }; /* of a path in a hint, cut where it is longer */
 
 static const char file_scheme[] = "file://";
 
@@ -162,6 +165,27 @@ static const struct nj_node *vars_of(struct promptfoo *promptfoo, const struct n
     return vars;
 }
 
+static bool ends_in(struct nj_text text, const char *ending)
+{
+    size_t length = strlen(ending);
+    return text.length_bytes > length &&
+           memcmp(text.data + text.length_bytes - length, ending, length) == 0;
+}
+
+/* promptfoo takes a bare path too; what is a path is not guessed here. */
+static bool refuse_bare_path(struct promptfoo *promptfoo, const struct nj_node *value)
+{
+    char hint[NAME_BYTES];
+    if (value->kind != NJ_NODE_SCALAR ||
+        !(ends_in(value->text, ".csv") || ends_in(value->text, ".jsonl"))) {
+        return false;
+    }
+    (void)snprintf(hint, sizeof hint, "write file://%s", value->text.data);
+    nj_schema_error(promptfoo->schema, value->place, hint,
+                    "'tests' must be a list, or a file with file:// before its path");
+    return true;
+}
+
 static void read_tests(struct promptfoo *promptfoo, const struct nj_node_pair *pair)
 {
     static const char *const endings[] = {".csv", ".jsonl"};
@@ -171,7 +195,7 @@ static void read_tests(struct promptfoo *promptfoo, const struct nj_node_pair *p
             path_of(promptfoo, value, endings, 2, "tests stand in .csv or .jsonl files"));
         return;
     }
-    if (!nj_expect_list(promptfoo->schema, pair)) {
+    if (refuse_bare_path(promptfoo, value) || !nj_expect_list(promptfoo->schema, pair)) {
         put(promptfoo, "rows", nj_import_reported(promptfoo->schema, value->place));
         return;
     }

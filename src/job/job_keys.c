@@ -492,7 +492,8 @@ static void look_for_variables(struct nj_schema *schema, const struct nj_job_spe
 /* Whether names are known can be said now unless the columns stand in another file. */
 static void check_all_variables(struct nj_schema *schema, const struct nj_job_spec *spec)
 {
-    struct nj_unknown_names unknown = {.arena = schema->arena};
+    struct nj_unknown_names unknown = {.arena = schema->arena,
+                                       .may_be_given = schema->is_import};
     if (spec->rows.format == NJ_ROWS_NONE && spec->rows.path == NULL) {
         look_for_variables(schema, spec, (struct nj_variable_list){0}, NULL, &unknown);
     }

@@ -25,6 +25,7 @@ struct nj_schema {
     struct nj_arena *arena;
     struct nj_diagnostics *diagnostics;
     const struct nj_key_table *job_keys; /* of the file itself; NULL while none is read */
+    bool is_import;  /* of another tool, whose data may have come from elsewhere */
     size_t n_passed; /* values that were passed over, as a complaint was made already */
     bool out_of_memory;
 };

@@ -55,7 +55,9 @@ static bool is_job(struct nj_schema *schema, const struct nj_node *root)
  * others are told too. NULL without memory. */
 static const struct nj_node *import(struct nj_schema *schema, const struct nj_node *root)
 {
-    switch (nj_import_detect(schema->path, root)) {
+    enum nj_import kind = nj_import_detect(schema->path, root);
+    schema->is_import = kind != NJ_IMPORT_NONE;
+    switch (kind) {
     case NJ_IMPORT_GITHUB:
         return nj_import_github(schema, root);
     case NJ_IMPORT_PROMPTFOO:

@@ -78,6 +78,13 @@ static void describe_known(struct nj_scope *scope, struct nj_text name, struct s
     append_words(hint, scope->id_text.data != NULL ? ", _id" : "");
 }
 
+static void append_flag(struct nj_text name, struct sentence *hint)
+{
+    append_words(hint, "give it with --var ");
+    append_name(hint, name);
+    append_words(hint, "=TEXT, ");
+}
+
 /* What other template languages put between braces. */
 static bool is_more_than_a_name(struct nj_text text)
 {
@@ -162,6 +169,9 @@ static void add(struct nj_unknown_names *names, struct nj_scope *scope,
         return;
     }
     struct sentence hint = {.length = 0};
+    if (names->may_be_given && scope->row_place == NULL) {
+        append_flag(part->text, &hint);
+    }
     describe_known(scope, part->text, &hint);
     const char *copy = nj_arena_copy_text(names->arena, hint.text, hint.length);
     if (copy == NULL) {

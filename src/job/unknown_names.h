@@ -33,7 +33,8 @@ struct nj_unknown_names {
     struct nj_arena *arena;
     struct nj_unknown_name items[NJ_DIAGNOSTICS_LIMIT];
     size_t n_items;
-    size_t n_more; /* did not fit: only counted */
+    size_t n_more;     /* did not fit: only counted */
+    bool may_be_given; /* without rows the hint says how: the data is not in the file */
     bool out_of_memory;
 };
 

@@ -56,11 +56,12 @@ static void what_github_has_and_we_do_not_is_refused(void)
         "nightjar.yaml(5) says\n"
         "a.prompt.yml:3:1: 'jsonSchema' cannot be imported, remove it, or write the job as "
         "nightjar.yaml(5) says");
-    check("a.yml",
-          "modelParameters: {temprature: 1}\nmessages: [{role: user, content: "
-          "\"{{who}}\"}]\n",
-          "a.yml:1:19: unknown key 'temprature' in sampling, did you mean 'temperature'?\n"
-          "a.yml:2:35: unknown variable 'who', known: _index, _id");
+    check(
+        "a.yml",
+        "modelParameters: {temprature: 1}\nmessages: [{role: user, content: "
+        "\"{{who}}\"}]\n",
+        "a.yml:1:19: unknown key 'temprature' in sampling, did you mean 'temperature'?\n"
+        "a.yml:2:35: unknown variable 'who', give it with --var who=TEXT, known: _index, _id");
 }
 
 /* --- promptfoo --- */
@@ -99,6 +100,16 @@ static void promptfoo_tests_may_stand_in_a_file(void)
     CHECK_TEXT(reading.spec->rows.path, "conf/t.csv");
     CHECK_EQ(reading.spec->rows.format, NJ_ROWS_CSV);
     close_reading(&reading);
+}
+
+static void a_bare_path_of_tests_is_told_to_need_its_scheme(void)
+{
+    check("p.yaml", "prompts: \"{{a}}\"\ntests: ../rows.csv\n",
+          "p.yaml:2:8: 'tests' must be a list, or a file with file:// before its path, write "
+          "file://../rows.csv");
+    check("p.yaml", "prompts: \"{{a}}\"\ntests: all\n",
+          "p.yaml:2:8: 'tests' must be a list, not text, write [one, two], or lines that begin "
+          "with '- '");
 }
 
 static void what_promptfoo_has_and_we_do_not_is_refused(void)
@@ -155,6 +166,18 @@ static void an_llm_template_without_a_prompt_takes_the_input(void)
           "t.yaml:1:25: '$' without a name behind it, write $$ for a dollar sign\n"
           "t.yaml:3:1: 'schema_object' cannot be imported, remove it, or write the job as "
           "nightjar.yaml(5) says");
+}
+
+/* Their data came from the command line there. */
+static void a_variable_without_data_may_be_given_by_a_flag(void)
+{
+    check("t.yaml", "system: Of $country\noptions: {temperature: 1}\n",
+          "t.yaml:1:1: unknown variable 'input', give it with --var input=TEXT, known: _index, "
+          "_id\n"
+          "t.yaml:1:9: unknown variable 'country', give it with --var country=TEXT, known: "
+          "_index, _id");
+    check("t.yaml", "nightjar: 1\nprompt: \"{{input}}\"\n",
+          "t.yaml:2:10: unknown variable 'input', known: _index, _id");
 }
 
 static void a_job_that_lacks_its_version_is_told_so(void)
@@ -268,7 +291,6 @@ static void mistakes_of_a_batch_come_all_at_once_with_their_lines(void)
         "b.jsonl:8:76: this entry has no prompt, add prompt, messages, ids or file\n"
         "b.jsonl:9:45: 'url' of '/v1/embeddings' cannot be imported, use /v1/chat/completions "
         "or /v1/completions\n"
-        "b.jsonl:9:71: this entry has no prompt, add prompt, messages, ids or file\n"
         "b.jsonl:10:77: this entry has no prompt, add prompt, messages, ids or file\n"
         "b.jsonl:11:127: 'top_logprobs' needs 'logprobs: true'\n"
         "b.jsonl:12:120: a part of a message that is no text cannot be imported, write "
@@ -296,6 +318,22 @@ static void all_mistakes_of_one_line_of_a_batch_are_told(void)
         "nightjar.yaml(5) says\n"
         "b.jsonl:1:148: 'foo' cannot be imported, remove it, or write the job as "
         "nightjar.yaml(5) says");
+}
+
+static void reasoning_effort_names_thinking(void)
+{
+    check("b.jsonl", REQUEST("a", HELLO ", \"reasoning_effort\": \"low\""),
+          "b.jsonl:1:127: 'reasoning_effort' cannot be imported, remove it, and give --set "
+          "thinking=off, low, high or max for all lines");
+}
+
+static void a_request_of_another_api_is_one_mistake(void)
+{
+    check("b.jsonl",
+          "{\"custom_id\": \"a\", \"method\": \"POST\", \"url\": \"/v1/embeddings\", "
+          "\"body\": {\"input\": \"x\", \"encoding_format\": \"float\"}}\n",
+          "b.jsonl:1:45: 'url' of '/v1/embeddings' cannot be imported, use "
+          "/v1/chat/completions or /v1/completions");
 }
 
 /* What YAML takes for a line break is a character like others in JSON. */
@@ -420,14 +458,18 @@ int main(void)
     RUN(what_github_has_and_we_do_not_is_refused);
     RUN(a_promptfoo_configuration_becomes_a_job);
     RUN(promptfoo_tests_may_stand_in_a_file);
+    RUN(a_bare_path_of_tests_is_told_to_need_its_scheme);
     RUN(what_promptfoo_has_and_we_do_not_is_refused);
     RUN(an_llm_template_becomes_a_job);
     RUN(an_llm_template_without_a_prompt_takes_the_input);
+    RUN(a_variable_without_data_may_be_given_by_a_flag);
     RUN(a_job_that_lacks_its_version_is_told_so);
     RUN(a_file_with_our_version_is_never_imported);
     RUN(a_batch_becomes_a_job_with_a_prompt_for_each_line);
     RUN(mistakes_of_a_batch_come_all_at_once_with_their_lines);
     RUN(all_mistakes_of_one_line_of_a_batch_are_told);
+    RUN(reasoning_effort_names_thinking);
+    RUN(a_request_of_another_api_is_one_mistake);
     RUN(a_mistake_in_a_line_of_a_batch_is_told_in_that_line);
     RUN(what_cannot_be_imported_hides_no_other_mistake);
     RUN(a_line_of_a_batch_that_ends_too_early_is_told_at_its_own_end);
