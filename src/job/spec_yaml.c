@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "job/equal_answers.h"
 #include "job/import.h"
 #include "job/job_keys.h"
 #include "job/schema.h"
@@ -87,6 +88,7 @@ static const struct nj_job_spec *read_one(struct nj_schema *schema, const struct
         return spec; /* memory ran out, or there was a complaint */
     }
     nj_job_read(schema, root, prompts, spec);
+    nj_equal_answers_warn(schema, root, spec);
     if (overrides != NULL && overrides->limit > 0 &&
         (spec->item_limit == 0 || overrides->limit < spec->item_limit)) {
         spec->item_limit = overrides->limit;
