@@ -160,7 +160,7 @@ check "and a template of llm" 0 "$nightjar" run ask.yaml --model "$fledgling" \
     --set sampling.max_tokens=2 --var country=Chile
 has results/ask/results.jsonl '"vars":{"country":"Chile","mood":"kind"}'
 check "a template's variable must be given" 3 "$nightjar" validate ask.yaml
-has err "unknown variable 'country', known: mood, _index, _id"
+has err "unknown variable 'country', give it with --var country=TEXT, known: mood, _index, _id"
 check "a model must be given" 3 "$nightjar" run batch.jsonl
 has err 'batch.jsonl: which model? give --model DIR, or `model: DIR` in a job of nightjar'
 
