@@ -164,6 +164,26 @@ enum nj_status nj_run_folder_check(const struct nj_run_folder *folder, struct nj
     return NJ_OK;
 }
 
+static const char named[] = "work in the run folder ";
+
+/* Whether the sentence begins with the folder already. */
+static bool names_folder(const struct nj_run_folder *folder, const char *text)
+{
+    size_t length = strlen(folder->path);
+    return begins_with(text, named) ||
+           (strncmp(text, folder->path, length) == 0 && text[length] == ' ');
+}
+
+enum nj_status nj_run_folder_name_in(const struct nj_run_folder *folder, enum nj_status status,
+                                     struct nj_error *err)
+{
+    bool is_of_files = status == NJ_E_PERMISSION || status == NJ_E_STORAGE || status == NJ_E_IO;
+    if (!is_of_files || err == NULL || names_folder(folder, err->text)) {
+        return status;
+    }
+    return nj_prefix(err, status, "%s%s", named, folder->path);
+}
+
 static enum nj_status note_name(void *context, const char *name, struct nj_error *err)
 {
     bool *is_empty = context;

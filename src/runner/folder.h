@@ -35,6 +35,12 @@ void nj_run_folder_close(struct nj_run_folder *folder);
 /* NJ_E_STORAGE when the folder was removed, or moved from its path. */
 enum nj_status nj_run_folder_check(const struct nj_run_folder *folder, struct nj_error *err);
 
+/* For an error of work in the folder: names of files alone do not say where these are. Puts the
+ * folder's path in front, unless the sentence begins with it or the status is not of files.
+ * Returns `status`. */
+enum nj_status nj_run_folder_name_in(const struct nj_run_folder *folder, enum nj_status status,
+                                     struct nj_error *err);
+
 /* Nothing but the lock is in it. */
 enum nj_status nj_run_folder_is_empty(const struct nj_run_folder *folder, bool *is_empty,
                                       struct nj_error *err);

@@ -335,11 +335,12 @@ static enum nj_status work(struct run *run, struct nj_error *err)
         nj_chronicle_begin(&run->chronicle);
         status = nj_chronicle_write(&run->chronicle, NJ_JOURNAL_STARTED, err);
     }
-    if (status == NJ_OK) {
-        nj_ballast_take_on(run->impatient_fs, run->setup.folder.directory_fd);
-        nj_chronicle_tell(&run->chronicle, NJ_EVENT_RUN_STARTED, "");
-        status = nj_loop_run(&run->loop, err);
+    if (status != NJ_OK) {
+        return nj_run_folder_name_in(&run->setup.folder, status, err);
     }
+    nj_ballast_take_on(run->impatient_fs, run->setup.folder.directory_fd);
+    nj_chronicle_tell(&run->chronicle, NJ_EVENT_RUN_STARTED, "");
+    status = nj_loop_run(&run->loop, err);
     if (status == NJ_OK) {
         nj_run_prefixes_store(&run->prefixes, &run->snapshots.budget);
     }
@@ -356,16 +357,17 @@ static enum nj_status complete(struct run *run, struct nj_error *err)
     bool had_work = !nj_run_setup_is_all_done(&run->setup);
     if (!had_work && run->setup.history.is_finished) {
         struct nj_derived derived = derived_of(run);
-        return nj_derived_mend(&derived, err);
+        return nj_run_folder_name_in(&run->setup.folder, nj_derived_mend(&derived, err), err);
     }
     if (had_work) {
         status = work(run, err);
     } else { /* who died before the end may have left it behind */
         status = nj_export_live(run->environment.fs, run->setup.folder.directory_fd,
                                 &run->setup.ledger, err);
+        status = nj_run_folder_name_in(&run->setup.folder, status, err);
     }
     if (status == NJ_OK) {
-        status = finish(run, err);
+        status = nj_run_folder_name_in(&run->setup.folder, finish(run, err), err);
     }
     if (status == NJ_OK && had_work) {
         nj_chronicle_tell(&run->chronicle, NJ_EVENT_RUN_DONE, "");
@@ -396,9 +398,8 @@ static enum nj_status run_all(struct run *run, struct nj_error *err)
     if (status == NJ_OK) {
         status = complete(run, err);
     }
-    return status == NJ_E_PERMISSION
-               ? nj_prefix(err, status, "work in the run folder %s", run->setup.folder.path)
-               : status;
+    /* Reading fails of the model's files too, and these have names of their own. */
+    return status == NJ_E_IO ? status : nj_run_folder_name_in(&run->setup.folder, status, err);
 }
 
 static void release(struct run *run)

@@ -11,15 +11,6 @@
 #include "runner/prefixes.h"
 #include "runner/survey.h"
 
-/* Names of files alone do not say whose permission is missing. */
-static enum nj_status name_folder(const struct nj_run_setup *setup, enum nj_status status,
-                                  struct nj_error *err)
-{
-    return status == NJ_E_PERMISSION
-               ? nj_prefix(err, status, "work in the run folder %s", setup->folder.path)
-               : status;
-}
-
 /* What its logs say; nothing is changed. */
 static enum nj_status read_logs(struct nj_run_setup *setup, struct nj_error *err)
 {
@@ -29,8 +20,8 @@ static enum nj_status read_logs(struct nj_run_setup *setup, struct nj_error *err
                                       .n_vocabulary = setup->subject.info.dims.n_vocabulary,
                                       .entropy = setup->environment->entropy,
                                       .log = setup->environment->log};
-    return name_folder(setup, nj_run_logs_read(&setup->logs, &place, &setup->history, err),
-                       err);
+    return nj_run_folder_name_in(
+        &setup->folder, nj_run_logs_read(&setup->logs, &place, &setup->history, err), err);
 }
 
 /* A folder that is there already. --fresh does not care what is in it. */
@@ -385,7 +376,7 @@ static enum nj_status take_up(struct nj_run_setup *setup, struct nj_error *err)
     if (status == NJ_OK) {
         status = nj_run_logs_adopt(&setup->logs, &setup->ledger, &setup->history, err);
     }
-    return name_folder(setup, status, err);
+    return nj_run_folder_name_in(&setup->folder, status, err);
 }
 
 /* Whether memory will do is found out before a weight byte is read, even for the fingerprint.

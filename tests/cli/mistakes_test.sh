@@ -102,6 +102,27 @@ else
     echo "skip threads: the program does not start below the limit"
 fi
 
+# Whatever fails in a run folder, it is said in which: names of files are the same in all.
+sed 's/^prompts:/output: {formats: [markdown]}\n&/' job.yaml >md.yaml
+check "a run into a folder of one letter" 0 "$nightjar" run job.yaml --out t
+echo mine >t/items
+check "a file where the folder of items goes" 13 "$nightjar" run md.yaml --out t
+has err "work in the run folder t: open items: Not a directory"
+few_files() {
+    (
+        ulimit -n "$1"
+        shift
+        exec "$@"
+    )
+}
+for n in 6 7 8 9 10 11; do
+    if ! few_files "$n" "$nightjar" run job.yaml --out few --threads 1 2>err >out &&
+        grep -q "Too many open files" err; then
+        tail -n 1 err >last
+        grep -q "model\|run folder few" last || fail "$n files: $(cat last)"
+    fi
+done
+
 check "a batch that is too wide" 2 "$nightjar" run no.yaml --batch 65537
 has err "--batch 65537: a whole number from 1 to 65536 is wanted"
 check "no number at all" 2 "$nightjar" run no.yaml --batch ""
