@@ -168,9 +168,10 @@ static void without_the_list_of_uses_everything_is_there_all_the_same(void)
     store_well(&item, cache, SHORT);
     nj_prefix_cache_close(cache);
     (void)snprintf(path, sizeof path, "%s/uses", folder);
-    static const char *const contents[] = {"", "nightjar prefix uses 1\n1 2 3\nx\n9", "noise\n",
-                                           "nightjar prefix uses 1\n99999999999999999999999 "
-                                           "99999999999999999999999\n"};
+    static const char *const contents[] = {
+        "", "nightjar prefix uses 1\n1 2 3\nx\n9", "noise\n",
+        "nightjar prefix uses 1\n99999999999999999999999 9\n",
+        "nightjar prefix uses 1\n9 99999999999999999999999\n"};
     for (size_t i = 0; i < sizeof contents / sizeof contents[0]; i++) {
         FILE *file = fopen(path, "wb");
         REQUIRE(file != NULL);
