@@ -12,15 +12,35 @@ enum {
     KEPT_BYTES = NAME_BYTES + 16
 };
 
-static bool exists(const struct nj_file_system *fs, int directory_fd, const char *name)
+/* What cannot be told, as when descriptors are short, is no reason to move anything. */
+static enum nj_status look_for(const struct nj_file_system *fs, int directory_fd,
+                               const char *name, bool *exists, struct nj_error *err)
 {
     int fd = fs->open_at(fs->context, directory_fd, name,
                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    *exists = fd >= 0 || errno != ENOENT;
     if (fd >= 0) {
         (void)fs->close(fs->context, fd); /* only looked at */
-        return true;
+    } else if (errno == EMFILE || errno == ENFILE) {
+        return nj_fail(err, NJ_E_IO, "look for %s: %s", name, strerror(errno));
     }
-    return errno != ENOENT;
+    return NJ_OK;
+}
+
+/* The first name that is free. */
+static enum nj_status find_name(const struct nj_file_system *fs, int directory_fd,
+                                const char *name, char kept[KEPT_BYTES], struct nj_error *err)
+{
+    bool is_taken = true;
+    for (unsigned number = 1; number < COPIES_LIMIT; number++) {
+        (void)snprintf(kept, KEPT_BYTES, "%.*s.kept-%u", (int)NAME_BYTES, name, number);
+        enum nj_status status = look_for(fs, directory_fd, kept, &is_taken, err);
+        if (status != NJ_OK || !is_taken) {
+            return status;
+        }
+    }
+    return nj_fail(err, NJ_E_STORAGE, "keep %s: %d of that name are there", name,
+                   COPIES_LIMIT - 1);
 }
 
 static void note(struct nj_set_aside *aside, const char *folder, const char *name,
@@ -40,16 +60,21 @@ enum nj_status nj_set_aside(struct nj_set_aside *aside, int directory_fd, const 
 {
     const struct nj_file_system *fs = aside->fs;
     char kept[KEPT_BYTES];
-    unsigned number = 1;
-    if (!exists(fs, directory_fd, name)) {
+    bool exists = true;
+    enum nj_status status = look_for(fs, directory_fd, name, &exists, err);
+    if (status != NJ_OK) {
+        return status;
+    }
+    if (!exists) {
         if (!aside->ignores_missing) {
             note(aside, folder, name, NULL);
         }
         return NJ_OK;
     }
-    do {
-        (void)snprintf(kept, sizeof kept, "%.*s.kept-%u", (int)NAME_BYTES, name, number);
-    } while (exists(fs, directory_fd, kept) && ++number < COPIES_LIMIT);
+    status = find_name(fs, directory_fd, name, kept, err);
+    if (status != NJ_OK) {
+        return status;
+    }
     if (fs->rename_at(fs->context, directory_fd, name, directory_fd, kept) != 0) {
         return nj_fail(err, NJ_E_STORAGE, "keep %s%s as %s: %s", folder, name, kept,
                        strerror(errno));

@@ -26,7 +26,7 @@ struct nj_set_aside {
 
 /* Makes room for `name`, which is in the folder that people see as `folder` ("" or "items/"). A
  * file that is missing is noted as such, unless that is to be ignored. The caller syncs the
- * folder. */
+ * folder. NJ_E_STORAGE, NJ_E_IO; then nothing was moved. */
 enum nj_status nj_set_aside(struct nj_set_aside *aside, int directory_fd, const char *folder,
                             const char *name, struct nj_error *err);
 

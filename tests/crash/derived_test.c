@@ -1,5 +1,6 @@
 /* Derived files follow the results log: what was lost or changed comes back, what belongs to
  * another job goes away, and a finished run has all of them. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "crash/tiny_run.h"
 #include "support/check.h"
+#include "support/faulty_files.h"
 
 #define BEGINNING                                                                              \
     "nightjar: 1\n"                                                                            \
@@ -138,6 +140,27 @@ static void what_only_a_run_wrote_makes_way_without_a_word(void)
     check_same("turned", "results.csv.kept-1", "edited");
 }
 
+/* Without descriptors nothing can be read, and that is no reason to take it for changed. */
+static void what_cannot_be_looked_at_stays_where_it_is(void)
+{
+    unsigned long n_opened = 0;
+    bool has_ended = false;
+    REQUIRE_OK(run("crowded", two_items), &err);
+    char *results = tiny_run_read("crowded", "results.jsonl", NULL);
+    while (!has_ended) {
+        struct faulty_files faulty;
+        struct tiny_run tiny = {.folder = "crowded", .job = two_items, .fs = &faulty.table};
+        faulty_files_init(&faulty, tiny_run_files());
+        faulty.only_suffix = "results.jsonl";
+        faulty_files_fail_for_ever(&faulty, FAULTY_OPEN, ++n_opened, EMFILE);
+        has_ended = tiny_run(&tiny, &report, &err) == NJ_OK;
+        check_same("crowded", "results.jsonl", results);
+        CHECK(!tiny_run_has("crowded", "results.jsonl.kept-1"));
+    }
+    CHECK(n_opened > 1);
+    free(results);
+}
+
 /* A job that goes on with other items removes the results before it, and nobody's notes. */
 static void what_no_run_wrote_is_kept_when_the_job_changes(void)
 {
@@ -230,6 +253,7 @@ int main(void)
     RUN(what_is_missing_or_changed_in_a_finished_folder_comes_back);
     RUN(what_was_changed_in_a_finished_folder_is_kept_under_another_name);
     RUN(what_only_a_run_wrote_makes_way_without_a_word);
+    RUN(what_cannot_be_looked_at_stays_where_it_is);
     RUN(what_no_run_wrote_is_kept_when_the_job_changes);
     RUN(errors_that_no_item_had_go_away);
     RUN(results_of_another_job_do_not_stay_while_this_one_is_under_way);
