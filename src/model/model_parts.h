@@ -37,7 +37,7 @@ struct nj_model {
     struct nj_workspace workspace;
     uint8_t *thread_memory;
     const struct nj_state_home *home; /* of states that are made; NULL: memory */
-    int32_t *first_bad_layer; /* (max_rows), of the last sweep */
+    int32_t *first_bad_layer;         /* (max_rows), of the last sweep */
     char fingerprint[NJ_DIGEST_HEX_BYTES];
     const struct nj_file_system *fs; /* borrowed */
     char *path;
