@@ -138,7 +138,10 @@ static bool keep_member(struct members *members, struct nj_text raw_name,
 /* What people write who think of other notations. */
 static const char *scan_hint(const struct nj_json_walk *scan)
 {
-    char at = scan->offset < scan->text.length_bytes ? scan->text.data[scan->offset] : '\0';
+    char at = '\0';
+    if (scan->offset < scan->text.length_bytes) {
+        at = scan->text.data[scan->offset];
+    }
     bool is_value = strcmp(scan->problem, "value expected") == 0;
     if (at == '\'') {
         return "JSON has double quotes only";

@@ -176,8 +176,8 @@ static enum nj_status check_name(const struct nj_opened_file *file, bool has_nam
 static enum nj_status check_file(const struct nj_opened_files *files,
                                  const struct nj_opened_file *file, struct nj_error *err)
 {
-    struct nj_file_mark now;
-    struct nj_file_mark named;
+    struct nj_file_mark now = {0};
+    struct nj_file_mark named = {0};
     bool has_name = nj_file_mark_take(files->fs, file->path, &named);
     enum nj_status status = mark_now(files, file, &now, err);
     if (status == NJ_OK) {

@@ -264,7 +264,7 @@ static enum nj_status measure_unpacking(struct bench *bench, struct nj_error *er
 {
     uint32_t n_threads = nj_pool_n_threads(nj_model_pool(bench->model));
     struct unpacking unpacking = {.bench = bench,
-                                  .unpackers = calloc(n_threads, sizeof *unpacking.unpackers),
+                                  .unpackers = calloc(n_threads, sizeof(struct nj_unpacker *)),
                                   .raw = calloc(n_threads, sizeof *unpacking.raw)};
     bool has_memory = unpacking.unpackers != NULL && unpacking.raw != NULL;
     enum nj_status status = has_memory ? NJ_OK : NJ_E_MEMORY;
@@ -275,8 +275,7 @@ static enum nj_status measure_unpacking(struct bench *bench, struct nj_error *er
     }
     if (!has_memory) {
         status = nj_fail(err, NJ_E_MEMORY, "bench: no memory to unpack into");
-    }
-    if (status == NJ_OK) {
+    } else if (status == NJ_OK) {
         time_unpacking(bench, &unpacking);
     }
     for (uint32_t i = 0; i < n_threads && unpacking.unpackers != NULL && unpacking.raw != NULL;
@@ -582,7 +581,7 @@ static enum nj_status open_writer(struct bench *bench, struct nj_error *err)
 static enum nj_status take_memory(struct bench *bench, struct nj_error *err)
 {
     uint32_t n = bench->report->n_sequences;
-    bench->sequences = calloc(n, sizeof *bench->sequences);
+    bench->sequences = calloc(n, sizeof(struct nj_sequence *));
     bench->prompt = calloc(bench->report->n_positions, sizeof *bench->prompt);
     bench->item_fds = calloc(n, sizeof *bench->item_fds);
     bench->chains = calloc(n, sizeof *bench->chains);
