@@ -295,11 +295,11 @@ enum nj_status nj_disk_states_stop(struct nj_disk_states *states, struct nj_erro
 enum nj_status nj_disk_states_remove_all(const struct nj_file_system *fs, int run_directory_fd,
                                          struct nj_error *err)
 {
-    struct nj_slot_listing listing = {.n_numbers = 0};
+    struct nj_number_list listing = {0};
     enum nj_status status = nj_slot_list(fs, run_directory_fd, &listing, err);
     for (size_t i = 0; i < listing.n_numbers && status == NJ_OK; i++) {
         status = nj_slot_remove(fs, run_directory_fd, listing.numbers[i], err);
     }
-    nj_slot_listing_deinit(&listing);
+    nj_number_list_deinit(&listing);
     return status;
 }

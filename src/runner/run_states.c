@@ -299,14 +299,14 @@ static enum nj_status add_segments(struct nj_item_states *states,
                                    struct nj_error *err)
 {
     enum nj_status status = NJ_OK;
-    states->inspections = calloc(listing->n_numbers + 1, sizeof *states->inspections);
-    states->uses = calloc(listing->n_numbers + 1, sizeof *states->uses);
+    states->inspections = calloc(listing->list.n_numbers + 1, sizeof *states->inspections);
+    states->uses = calloc(listing->list.n_numbers + 1, sizeof *states->uses);
     if (states->inspections == NULL || states->uses == NULL) {
         return nj_fail(err, NJ_E_MEMORY, "look at %zu segments: out of memory",
-                       listing->n_numbers);
+                       listing->list.n_numbers);
     }
-    for (size_t i = 0; i < listing->n_numbers && status == NJ_OK; i++) {
-        status = add_segment(states, fs, directory_fd, listing->numbers[i], unpacks, err);
+    for (size_t i = 0; i < listing->list.n_numbers && status == NJ_OK; i++) {
+        status = add_segment(states, fs, directory_fd, listing->list.numbers[i], unpacks, err);
     }
     say_uses(states);
     return status;
@@ -316,7 +316,7 @@ enum nj_status nj_item_states_read(struct nj_item_states *states,
                                    const struct nj_file_system *fs, int directory_fd,
                                    uint64_t item_index, bool unpacks, struct nj_error *err)
 {
-    struct nj_segment_listing listing = {.numbers = NULL};
+    struct nj_segment_listing listing = {0};
     *states = (struct nj_item_states){.item_index = item_index};
     enum nj_status status = nj_segment_list(fs, directory_fd, &listing, err);
     if (status == NJ_OK) {

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
-
 static const char prefix[] = "segment-";
 static const char suffix[] = ".snap";
 
@@ -73,41 +71,26 @@ static enum nj_status visit_name(void *context, const char *name, struct nj_erro
     if (strcmp(name, nj_segment_name(number, own_name)) != 0) {
         return NJ_OK; /* put aside, or a number with zeros too many */
     }
-    enum nj_status status =
-        nj_vector_reserve(&listing->numbers, &listing->capacity, sizeof *listing->numbers,
-                          listing->n_numbers + 1, err);
-    if (status == NJ_OK) {
-        listing->numbers[listing->n_numbers++] = number;
-    }
-    return status;
-}
-
-static int compare(const void *left, const void *right)
-{
-    const uint64_t *a = left;
-    const uint64_t *b = right;
-    return (*a > *b) - (*a < *b);
+    return nj_number_list_add(&listing->list, number, err);
 }
 
 enum nj_status nj_segment_list(const struct nj_file_system *fs, int directory_fd,
                                struct nj_segment_listing *listing, struct nj_error *err)
 {
-    listing->n_numbers = 0;
+    listing->list.n_numbers = 0;
     listing->highest_number = 0;
     enum nj_status status = nj_file_list(fs, directory_fd, visit_name, listing, err);
     if (status != NJ_OK) {
         return nj_prefix(err, status, "list the segments of an item");
     }
-    if (listing->n_numbers > 0) {
-        qsort(listing->numbers, listing->n_numbers, sizeof *listing->numbers, compare);
-    }
+    nj_number_list_sort(&listing->list);
     return NJ_OK;
 }
 
 void nj_segment_listing_deinit(struct nj_segment_listing *listing)
 {
-    free(listing->numbers);
-    memset(listing, 0, sizeof *listing);
+    nj_number_list_deinit(&listing->list);
+    listing->highest_number = 0;
 }
 
 /* Makes a folder in a folder; the new name is durable. */

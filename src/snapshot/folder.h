@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "snapshot/number_list.h"
 
 enum { NJ_SEGMENT_NAME_BYTES = 48 };
 
@@ -42,10 +43,8 @@ enum nj_status nj_segment_folders(const struct nj_file_system *fs, int run_direc
 
 /* The segments of a folder. Zeroed is empty; the owner's to deinit. */
 struct nj_segment_listing {
-    uint64_t *numbers; /* rising; without those put aside */
-    size_t n_numbers;
-    size_t capacity;
-    uint64_t highest_number; /* those put aside included; 0: none */
+    struct nj_number_list list; /* rising; without those put aside */
+    uint64_t highest_number;    /* those put aside included; 0: none */
 };
 
 /* Other names are passed over: they are not ours. NJ_E_IO, NJ_E_STORAGE, NJ_E_MEMORY. */

@@ -54,8 +54,8 @@ static enum nj_status remove_unfinished(struct loading *loading, uint64_t number
 static enum nj_status dispose(struct loading *loading, size_t index, const struct nj_error *why,
                               struct nj_error *err)
 {
-    uint64_t number = loading->listing.numbers[index];
-    bool is_newest = index + 1 == loading->listing.n_numbers;
+    uint64_t number = loading->listing.list.numbers[index];
+    bool is_newest = index + 1 == loading->listing.list.n_numbers;
     return is_newest && nj_segment_is_unfinished(loading->loader->fs,
                                                  loading->wanted.directory_fd, number)
                ? remove_unfinished(loading, number, err)
@@ -68,8 +68,8 @@ static void note_chain(struct loading *loading, size_t index)
 {
     const struct nj_generation *generation = &loading->generation;
     const struct nj_segment_listing *listing = &loading->listing;
-    loading->chain.number = listing->numbers[index];
-    loading->chain.previous_number = index > 0 ? listing->numbers[index - 1] : 0;
+    loading->chain.number = listing->list.numbers[index];
+    loading->chain.previous_number = index > 0 ? listing->list.numbers[index - 1] : 0;
     loading->chain.chain = generation->chain;
     loading->chain.n_positions = generation->shape.n_positions;
     loading->chain.n_segments = generation->n_sources;
@@ -83,7 +83,7 @@ static enum nj_status try_one(struct loading *loading, size_t index, struct nj_e
 {
     const struct nj_snapshot_loader *loader = loading->loader;
     enum nj_status status = nj_generation_open(&loading->generation, &loading->wanted,
-                                               loading->listing.numbers[index], err);
+                                               loading->listing.list.numbers[index], err);
     if (status != NJ_OK) {
         return status;
     }
@@ -100,7 +100,7 @@ static enum nj_status try_one(struct loading *loading, size_t index, struct nj_e
 static enum nj_status try_all(struct loading *loading, struct nj_error *err)
 {
     struct nj_error why;
-    for (size_t i = loading->listing.n_numbers; i > 0; i--) {
+    for (size_t i = loading->listing.list.n_numbers; i > 0; i--) {
         enum nj_status status = try_one(loading, i - 1, &why);
         if (status == NJ_OK) {
             return NJ_OK;

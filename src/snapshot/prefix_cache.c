@@ -369,9 +369,9 @@ static enum nj_status remove_leftovers(const struct nj_file_system *fs, int new_
 {
     struct nj_segment_listing listing = {0};
     enum nj_status status = nj_segment_list(fs, new_fd, &listing, err);
-    for (size_t i = 0; i < listing.n_numbers && status == NJ_OK; i++) {
+    for (size_t i = 0; i < listing.list.n_numbers && status == NJ_OK; i++) {
         char name[NJ_SEGMENT_NAME_BYTES];
-        nj_segment_name(listing.numbers[i], name);
+        nj_segment_name(listing.list.numbers[i], name);
         if (fs->unlink_at(fs->context, new_fd, name) != 0) {
             status = nj_fail(err, NJ_E_STORAGE, "remove %s, which a run left behind: %s", name,
                              strerror(errno));

@@ -72,7 +72,7 @@ static enum nj_status prune_listed(const struct nj_file_system *fs, int director
                                    const struct nj_segment_listing *listing, uint64_t current,
                                    uint64_t previous, struct nj_error *err)
 {
-    size_t n = listing->n_numbers;
+    size_t n = listing->list.n_numbers;
     struct nj_segment_link_entry *entries = calloc(n + 1, sizeof *entries);
     bool *is_known = calloc(n + 1, sizeof *is_known);
     enum nj_status status = NJ_OK;
@@ -81,7 +81,7 @@ static enum nj_status prune_listed(const struct nj_file_system *fs, int director
         goto out;
     }
     for (size_t i = 0; i < n; i++) {
-        entries[i].number = listing->numbers[i];
+        entries[i].number = listing->list.numbers[i];
         read_entry(fs, directory_fd, &entries[i], &is_known[i]);
     }
     nj_retention_mark(entries, n, current, previous);
@@ -95,7 +95,7 @@ out:
 enum nj_status nj_retention_prune(const struct nj_file_system *fs, int directory_fd,
                                   uint64_t current, uint64_t previous, struct nj_error *err)
 {
-    struct nj_segment_listing listing = {.numbers = NULL};
+    struct nj_segment_listing listing = {0};
     enum nj_status status = nj_segment_list(fs, directory_fd, &listing, err);
     if (status == NJ_OK) {
         status = prune_listed(fs, directory_fd, &listing, current, previous, err);

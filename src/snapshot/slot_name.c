@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
 #include "snapshot/folder.h"
 
 enum { MAX_DIGITS = 19 };
@@ -36,45 +35,20 @@ static uint64_t number_of(const char *name)
 
 static enum nj_status visit_name(void *context, const char *name, struct nj_error *err)
 {
-    struct nj_slot_listing *listing = context;
     uint64_t number = number_of(name);
-    if (number == 0) {
-        return NJ_OK;
-    }
-    enum nj_status status =
-        nj_vector_reserve(&listing->numbers, &listing->capacity, sizeof *listing->numbers,
-                          listing->n_numbers + 1, err);
-    if (status == NJ_OK) {
-        listing->numbers[listing->n_numbers++] = number;
-    }
-    return status;
-}
-
-static int compare(const void *left, const void *right)
-{
-    const uint64_t *a = left;
-    const uint64_t *b = right;
-    return (*a > *b) - (*a < *b);
+    return number == 0 ? NJ_OK : nj_number_list_add(context, number, err);
 }
 
 enum nj_status nj_slot_list(const struct nj_file_system *fs, int directory_fd,
-                            struct nj_slot_listing *listing, struct nj_error *err)
+                            struct nj_number_list *listing, struct nj_error *err)
 {
     listing->n_numbers = 0;
     enum nj_status status = nj_file_list(fs, directory_fd, visit_name, listing, err);
     if (status != NJ_OK) {
         return nj_prefix(err, status, "list the states on disk");
     }
-    if (listing->n_numbers > 0) {
-        qsort(listing->numbers, listing->n_numbers, sizeof *listing->numbers, compare);
-    }
+    nj_number_list_sort(listing);
     return NJ_OK;
-}
-
-void nj_slot_listing_deinit(struct nj_slot_listing *listing)
-{
-    free(listing->numbers);
-    memset(listing, 0, sizeof *listing);
 }
 
 enum nj_status nj_slot_remove(const struct nj_file_system *fs, int directory_fd,

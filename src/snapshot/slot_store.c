@@ -31,7 +31,7 @@ struct candidate {
 
 struct nj_slot_store {
     struct nj_slot_store_options options;
-    struct nj_slot_listing listing;
+    struct nj_number_list listing;
     struct file *files; /* (listing.n_numbers) */
     struct candidate *candidates;
     size_t n_candidates;
@@ -248,7 +248,7 @@ void nj_slot_store_close(struct nj_slot_store *store)
     free(store->files);
     free(store->candidates);
     free(store->items);
-    nj_slot_listing_deinit(&store->listing);
+    nj_number_list_deinit(&store->listing);
     free(store);
 }
 

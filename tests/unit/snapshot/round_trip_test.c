@@ -19,10 +19,10 @@ static struct nj_snapshot_loaded load(struct small_item *item)
 
 static size_t n_segments(const struct small_item *item)
 {
-    struct nj_segment_listing listing = {.numbers = NULL};
+    struct nj_segment_listing listing = {0};
     struct nj_error error;
     CHECK_EQ(nj_segment_list(small_item_files(), item->directory_fd, &listing, &error), NJ_OK);
-    size_t n = listing.n_numbers;
+    size_t n = listing.list.n_numbers;
     nj_segment_listing_deinit(&listing);
     return n;
 }
