@@ -133,28 +133,40 @@ static enum nj_status open_or_plan(struct nj_run_engine *engine,
                       : nj_model_open_with(&seams, model, &engine->model, err);
 }
 
-static enum nj_status open_model(struct nj_run_engine *engine, const struct nj_file_system *fs,
-                                 const struct nj_run_subject *subject,
-                                 const struct nj_job_resources *resources,
-                                 const struct nj_run_options *options,
-                                 const struct nj_run_work *work, struct nj_error *err)
+/* All that decides how the model is opened; borrowed. */
+struct wanted {
+    const struct nj_file_system *fs;
+    const struct nj_run_subject *subject;
+    const struct nj_job_resources *resources;
+    const struct nj_run_options *options;
+    const struct nj_run_work *work;
+};
+
+static enum nj_status open_model(struct nj_run_engine *engine, const struct wanted *wanted,
+                                 struct nj_error *err)
 {
-    engine->snapshot_buffer_bytes = nj_snapshot_writer_modest_bytes(
-        &subject->info.dims, engine->batch, memory_bytes(resources, options));
-    engine->window_bytes = window_bytes(engine, &subject->info.dims, work->most_positions,
-                                        memory_bytes(resources, options));
-    struct nj_model_options model = model_options(engine, subject, resources, options, work);
+    engine->snapshot_buffer_bytes =
+        nj_snapshot_writer_modest_bytes(&wanted->subject->info.dims, engine->batch,
+                                        memory_bytes(wanted->resources, wanted->options));
+    engine->window_bytes =
+        window_bytes(engine, &wanted->subject->info.dims, wanted->work->most_positions,
+                     memory_bytes(wanted->resources, wanted->options));
+    struct nj_model_options model = model_options(engine, wanted->subject, wanted->resources,
+                                                  wanted->options, wanted->work);
     struct nj_error refusal = {0};
     uint64_t held_bytes = model.other_bytes;
     model.other_bytes +=
         held_bytes < UINT64_MAX - held_slack_bytes ? held_slack_bytes : UINT64_MAX - held_bytes;
-    enum nj_status status = open_or_plan(engine, fs, &model, work->only_plans, &refusal);
+    enum nj_status status =
+        open_or_plan(engine, wanted->fs, &model, wanted->work->only_plans, &refusal);
     if (status == NJ_E_BUDGET) {
+        struct nj_error exact = {0};
         model.other_bytes = held_bytes;
-        status = open_or_plan(engine, fs, &model, work->only_plans, NULL);
+        status = open_or_plan(engine, wanted->fs, &model, wanted->work->only_plans, &exact);
+        refusal = status == NJ_E_BUDGET ? refusal : exact;
     }
     if (status != NJ_OK) {
-        (void)nj_fail(err, status, "%s", refusal.text); /* the same status again */
+        (void)nj_fail(err, status, "%s", refusal.text);
     }
     return status == NJ_E_IO ? NJ_E_WEIGHTS : status;
 }
@@ -162,34 +174,26 @@ static enum nj_status open_model(struct nj_run_engine *engine, const struct nj_f
 /* The model's plan takes fewer sequences by their states; texts were counted for all of them. A
  * narrower batch is tried only where that is what may help. */
 static enum nj_status open_as_wide_as_fits(struct nj_run_engine *engine,
-                                           const struct nj_file_system *fs,
-                                           const struct nj_run_subject *subject,
-                                           const struct nj_job_resources *resources,
-                                           const struct nj_run_options *options,
-                                           const struct nj_run_work *work, struct nj_error *err)
+                                           const struct wanted *wanted, struct nj_error *err)
 {
     enum { STEP = 4, NOTHING = 64 /* less than this part of the memory would be won */ };
-    uint64_t memory = memory_bytes(resources, options);
-    engine->batch = nj_item_memory_width(&work->memory, memory, engine->batch);
-    enum nj_status status = open_model(engine, fs, subject, resources, options, work, err);
+    uint64_t memory = memory_bytes(wanted->resources, wanted->options);
+    engine->batch = nj_item_memory_width(&wanted->work->memory, memory, engine->batch);
+    enum nj_status status = open_model(engine, wanted, err);
     while (status == NJ_E_BUDGET && engine->batch > 1 &&
-           nj_item_memory_of_all(&work->memory, engine->batch) > memory / NOTHING) {
+           nj_item_memory_of_all(&wanted->work->memory, engine->batch) > memory / NOTHING) {
         engine->batch = engine->batch > STEP ? engine->batch / STEP : 1;
-        status = open_model(engine, fs, subject, resources, options, work, err);
+        status = open_model(engine, wanted, err);
     }
     return status;
 }
 
-static enum nj_status open_any_width(struct nj_run_engine *engine,
-                                     const struct nj_file_system *fs,
-                                     const struct nj_run_subject *subject,
-                                     const struct nj_job_resources *resources,
-                                     const struct nj_run_options *options,
-                                     const struct nj_run_work *work, struct nj_error *err)
+static enum nj_status open_any_width(struct nj_run_engine *engine, const struct wanted *wanted,
+                                     struct nj_error *err)
 {
-    bool is_given = either(options->batch, resources->batch) > 0;
-    return is_given ? open_model(engine, fs, subject, resources, options, work, err)
-                    : open_as_wide_as_fits(engine, fs, subject, resources, options, work, err);
+    bool is_given = either(wanted->options->batch, wanted->resources->batch) > 0;
+    return is_given ? open_model(engine, wanted, err)
+                    : open_as_wide_as_fits(engine, wanted, err);
 }
 
 /* How many sequences the disk holds. A tenth of it is left to logs, results and others. */
@@ -216,42 +220,32 @@ static enum nj_status fit_disk(struct nj_run_engine *engine, const struct nj_dim
     return NJ_OK;
 }
 
-static enum nj_status open_on_disk(struct nj_run_engine *engine,
-                                   const struct nj_file_system *fs,
-                                   const struct nj_run_subject *subject,
-                                   const struct nj_job_resources *resources,
-                                   const struct nj_run_options *options,
-                                   const struct nj_run_work *work, struct nj_error *err)
+static enum nj_status open_on_disk(struct nj_run_engine *engine, const struct wanted *wanted,
+                                   struct nj_error *err)
 {
-    bool is_given = either(options->batch, resources->batch) > 0;
-    bool is_asked_for = wanted_states(resources, options) == NJ_STATES_DISK;
-    engine->batch = most_at_once(resources, options, work->n_open);
+    bool is_given = either(wanted->options->batch, wanted->resources->batch) > 0;
+    bool is_asked_for = wanted_states(wanted->resources, wanted->options) == NJ_STATES_DISK;
+    engine->batch = most_at_once(wanted->resources, wanted->options, wanted->work->n_open);
     engine->has_states_on_disk = true;
     engine->is_width_bound = !(is_given && is_asked_for);
-    enum nj_status status = fit_disk(engine, &subject->info.dims, work, is_given, err);
-    return status == NJ_OK ? open_any_width(engine, fs, subject, resources, options, work, err)
-                           : status;
+    enum nj_status status =
+        fit_disk(engine, &wanted->subject->info.dims, wanted->work, is_given, err);
+    return status == NJ_OK ? open_any_width(engine, wanted, err) : status;
 }
 
 /* Memory first. A width that nobody asked for is what fits there. */
 static enum nj_status open_wherever_fits(struct nj_run_engine *engine,
-                                         const struct nj_file_system *fs,
-                                         const struct nj_run_subject *subject,
-                                         const struct nj_job_resources *resources,
-                                         const struct nj_run_options *options,
-                                         const struct nj_run_work *work, struct nj_error *err)
+                                         const struct wanted *wanted, struct nj_error *err)
 {
-    enum nj_states_place wanted = wanted_states(resources, options);
-    bool is_given = either(options->batch, resources->batch) > 0;
+    enum nj_states_place place = wanted_states(wanted->resources, wanted->options);
+    bool is_given = either(wanted->options->batch, wanted->resources->batch) > 0;
     enum nj_status status = NJ_E_BUDGET;
     engine->has_states_on_disk = false;
-    if (wanted != NJ_STATES_DISK) {
-        status = open_any_width(engine, fs, subject, resources, options, work, err);
+    if (place != NJ_STATES_DISK) {
+        status = open_any_width(engine, wanted, err);
     }
-    bool may_be_on_disk = wanted == NJ_STATES_DISK || (wanted == NJ_STATES_AUTO && is_given);
-    return status == NJ_E_BUDGET && may_be_on_disk
-               ? open_on_disk(engine, fs, subject, resources, options, work, err)
-               : status;
+    bool may_be_on_disk = place == NJ_STATES_DISK || (place == NJ_STATES_AUTO && is_given);
+    return status == NJ_E_BUDGET && may_be_on_disk ? open_on_disk(engine, wanted, err) : status;
 }
 
 /* People look for the fault at the model. */
@@ -276,8 +270,9 @@ enum nj_status nj_run_engine_open(struct nj_run_engine *engine, const struct nj_
                                   const struct nj_run_work *work, struct nj_error *err)
 {
     engine->batch = most_at_once(resources, options, work->n_open);
-    enum nj_status status =
-        open_wherever_fits(engine, fs, subject, resources, options, work, err);
+    const struct wanted wanted = {
+        .fs = fs, .subject = subject, .resources = resources, .options = options, .work = work};
+    enum nj_status status = open_wherever_fits(engine, &wanted, err);
     if (status != NJ_OK) {
         return name_texts(engine, work, status, err);
     }
